@@ -1,0 +1,1 @@
+"""Thin programs over the public API."""

@@ -1,0 +1,1 @@
+"""Metrics, data sets, runs, reports."""

@@ -1,0 +1,1 @@
+"""Chunks -> entities, relations, communities, summaries."""

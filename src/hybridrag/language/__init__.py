@@ -1,0 +1,1 @@
+"""Normalise, detect, tokenise and split sentences in English and Japanese."""

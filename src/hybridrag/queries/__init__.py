@@ -1,0 +1,1 @@
+"""Query in -> classify, expand, plan."""

@@ -1,0 +1,1 @@
+"""Keyword, semantic and graph search; fuse, rerank, highlight."""

@@ -1,0 +1,1 @@
+"""Vector indexes behind one contract: exact, quantised, DiskANN."""

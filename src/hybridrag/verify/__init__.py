@@ -1,0 +1,1 @@
+"""Grade, correct, check intent, judge sufficiency."""
