@@ -126,9 +126,7 @@ class StoreNotFound(StoreError):
     code = "store_not_found"
 
     def __init__(self, path: str | Path) -> None:
-        super().__init__(
-            path, f"There is no index at {path}.", hint=f"Run: hybridrag add FILES --index {path}"
-        )
+        super().__init__(path, f"There is no index at {path}.", hint=f"Run: hybridrag add FILES --index {path}")
 
 
 class StoreVersionMismatch(StoreError):
@@ -139,11 +137,7 @@ class StoreVersionMismatch(StoreError):
     def __init__(self, path: str | Path, *, found: int, expected: int) -> None:
         self.found = found
         self.expected = expected
-        hint = (
-            f"Run: hybridrag repair --index {path}"
-            if found < expected
-            else "Upgrade: pip install -U hybridrag"
-        )
+        hint = f"Run: hybridrag repair --index {path}" if found < expected else "Upgrade: pip install -U hybridrag"
         super().__init__(
             path,
             f"The index at {path} was written by format {found}; this version reads {expected}.",
@@ -172,9 +166,7 @@ class StoreCorrupt(StoreError):
 
     def __init__(self, path: str | Path, what: str) -> None:
         self.what = what
-        super().__init__(
-            path, f"The index at {path} is damaged: {what}.", hint=f"Run: hybridrag repair --index {path}"
-        )
+        super().__init__(path, f"The index at {path} is damaged: {what}.", hint=f"Run: hybridrag repair --index {path}")
 
 
 class ModelMismatch(StoreError):
@@ -225,9 +217,7 @@ class ProviderError(StageError):
 
     code = "provider_error"
 
-    def __init__(
-        self, provider: str, reason: str, *, status: int | None = None, hint: str | None = None
-    ) -> None:
+    def __init__(self, provider: str, reason: str, *, status: int | None = None, hint: str | None = None) -> None:
         self.provider = provider
         self.reason = reason
         self.status = status

@@ -66,16 +66,14 @@ class Id(str):
             if isinstance(value, uuid.UUID):
                 return cls(str(value))
             msg = f"{cls.__name__} must be a UUID"
-            raise ValueError(msg)  # noqa: TRY004 (pydantic turns ValueError into a validation error)
+            raise ValueError(msg)
         try:
             return cls(value)
         except TypeError as cause:
             raise ValueError(str(cause)) from cause
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """UUIDs are strings with that format."""
         return {"type": "string", "format": "uuid"}
 
