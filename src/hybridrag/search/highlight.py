@@ -1,0 +1,65 @@
+"""Cut a readable fragment around the matches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hybridrag.language.graphemes import snap_to_grapheme
+from hybridrag.types.results import Highlight, HighlightOffset
+
+CONTEXT_CHARACTERS = 50
+MAX_FRAGMENT_CHARACTERS = 200
+ELLIPSIS = "..."
+
+
+def highlight_fragment(
+    text: str,
+    matches: Sequence[tuple[int, int]],
+    *,
+    field: str = "text",
+    context: int = CONTEXT_CHARACTERS,
+    max_length: int = MAX_FRAGMENT_CHARACTERS,
+) -> Highlight:
+    """A fragment of `text` around the first match, with the offsets of every match that lies within it.
+
+    ("The limit is 5.", [(4, 9)], context=4) -> "The limit is ...", offsets [(4, 9)]
+
+    It is cut only between characters that a reader sees, always contains the first match whole, and is no longer
+    than `max_length` with its ellipses unless the match itself is. Without matches it is the start of the text.
+    """
+    spans = sorted((max(0, start), min(len(text), end)) for start, end in matches)
+    spans = _merged([(start, end) for start, end in spans if start < end])
+    if not spans:
+        end = snap_to_grapheme(text, min(len(text), max_length), -1)
+        return Highlight(field=field, fragment=text[:end])
+    first, last = _window(text, spans[0], context=context, max_length=max_length)
+    before = ELLIPSIS if first > 0 else ""
+    after = ELLIPSIS if last < len(text) else ""
+    shift = len(before) - first
+    offsets = tuple(
+        HighlightOffset(start=start + shift, end=end + shift) for start, end in spans if first <= start and end <= last
+    )
+    return Highlight(field=field, fragment=f"{before}{text[first:last]}{after}", offsets=offsets)
+
+
+def _window(text: str, match: tuple[int, int], *, context: int, max_length: int) -> tuple[int, int]:
+    """The stretch to show: the match grown to whole characters, then as much context as fits."""
+    start = snap_to_grapheme(text, match[0], -1)
+    end = snap_to_grapheme(text, match[1], 1)
+    room = max(0, max_length - (end - start) - 2 * len(ELLIPSIS))
+    left = min(context, start, room // 2)
+    right = min(context, len(text) - end, room - left)
+    left = min(context, start, room - right)
+    # Inwards, so that snapping never makes it longer than was asked for.
+    return min(start, snap_to_grapheme(text, start - left, 1)), max(end, snap_to_grapheme(text, end + right, -1))
+
+
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Overlapping or touching matches as one, so that marks never nest."""
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

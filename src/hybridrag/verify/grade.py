@@ -1,0 +1,35 @@
+"""Grade how well what was found bears on the question."""
+
+from __future__ import annotations
+
+from hybridrag.types.results import CORRECT_FROM, INCORRECT_UP_TO, CRAGScore, CRAGVerdict
+
+
+def verdict(score: float) -> CRAGVerdict:
+    """Correct from 0.7, incorrect up to 0.3, ambiguous between (BR-016).
+
+    0.7 -> correct; 0.3 -> incorrect; 0.5 -> ambiguous
+    """
+    if score >= CORRECT_FROM:
+        return CRAGVerdict.CORRECT
+    if score <= INCORRECT_UP_TO:
+        return CRAGVerdict.INCORRECT
+    return CRAGVerdict.AMBIGUOUS
+
+
+def grade(score: float, *, refined_query: str | None = None) -> CRAGScore:
+    """The grade of a probability of relevance; all but a correct one asks for a web search (BR-017).
+
+    0.9 -> correct, confidence 0.9, no web search
+    0.1 -> incorrect, confidence 0.9, web search
+    """
+    score = min(1.0, max(0.0, score))
+    relevance = verdict(score)
+    # How sure the verdict is: far from the middle, either way. An ambiguous one is never sure.
+    confidence = max(score, 1.0 - score)
+    return CRAGScore(
+        relevance=relevance,
+        confidence=confidence,
+        needs_web_search=relevance is not CRAGVerdict.CORRECT,
+        refined_query=refined_query,
+    )
