@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol, Self, runtime_checkable
@@ -14,6 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybridrag.types.base import Float32Array
+from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.ids import ChunkId, FileId
+from hybridrag.types.queries import SearchFilters
+from hybridrag.types.terms import TermQuery
 
 Keys = NDArray[np.int64]
 """Integer row keys of chunks inside one store; ascending keys were added later."""
@@ -120,4 +124,141 @@ class VectorIndex(Protocol):
 
     def close(self) -> None:
         """Release files; the index is not used afterwards."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk on its way into a store."""
+
+    chunk: Chunk
+    passage: str
+    """What was embedded for it; equal passages have equal vectors, so a store may keep the vector it has."""
+    vector: Float32Array | None
+    """None where `Store.known_passages` said that the store has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutReport:
+    """What a write changed."""
+
+    added: int
+    kept: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """What a store holds."""
+
+    files: int
+    chunks: int
+    generation: int
+    format: int
+    model: ModelInfo | None
+    vector_index: str
+    bytes_on_disk: int
+    workspaces: Mapping[str, int]
+    """Files by workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An invariant that does not hold."""
+
+    what: str
+    derived: bool
+    """Whether `repair` can rebuild it from what is stored."""
+
+
+class Store(Protocol):
+    """Keeps files, chunks, terms and vectors, and finds chunks by term, vector and filter.
+
+    A file is written or removed as a whole: no reader ever sees half of one. Once a call returned, its effect
+    survives the death of the process. Every read honours its filter; None means everything. Reads are thread-safe,
+    and see what other processes committed without reopening. Keys are never used twice.
+
+    Raises:
+        StoreBusy: another process kept the write lock for longer than the settings allow.
+        StoreCorrupt: stored data is damaged.
+    """
+
+    def bind_model(self, model: ModelInfo) -> None:
+        """Say which model's vectors come in; the first call decides, a later other model is `ModelMismatch`."""
+        ...
+
+    def put_file(self, file: FileInfo, text: str, chunks: Sequence[NewChunk]) -> PutReport:
+        """Write a file in place of any file of that id; chunks whose text and passage did not change stay as they are."""
+        ...
+
+    def remove_files(self, ids: Sequence[FileId]) -> int:
+        """Forget files with everything that came from them; how many there were. Unknown ids are ignored."""
+        ...
+
+    def known_passages(self, file_id: FileId, passages: Sequence[str]) -> set[str]:
+        """Which of these passages the file already has a vector for."""
+        ...
+
+    def file(self, file_id: FileId) -> FileInfo | None:
+        """One file, or None."""
+        ...
+
+    def files(self, filters: SearchFilters | None = None) -> Iterator[FileInfo]:
+        """Files by workspace and name."""
+        ...
+
+    def text(self, file_id: FileId) -> str | None:
+        """The stored text that chunk offsets point into."""
+        ...
+
+    def chunks(self, ids: Sequence[ChunkId], *, filters: SearchFilters | None = None) -> dict[ChunkId, Chunk]:
+        """The chunks that exist and pass the filter."""
+        ...
+
+    def chunks_by_key(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, Chunk]:
+        """The same by row key, as searches return them."""
+        ...
+
+    def chunks_of(self, file_id: FileId, *, start: int = 0, stop: int | None = None) -> list[Chunk]:
+        """A file's chunks with `start <= ordinal < stop`, in reading order: what stands around a result."""
+        ...
+
+    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term occurs (counted up to a bound that makes it "very common")."""
+        ...
+
+    def search_terms(
+        self, query: TermQuery, limit: int, *, filters: SearchFilters | None = None
+    ) -> list[tuple[int, float]]:
+        """The best `(key, BM25 score)` by BM25, higher is better, ties by key."""
+        ...
+
+    def search_vector(
+        self, vector: Float32Array, limit: int, *, filters: SearchFilters | None = None
+    ) -> list[tuple[int, float]]:
+        """The nearest `(key, cosine)`, best first, ties by key."""
+        ...
+
+    def vectors(self, keys: Sequence[int]) -> dict[int, Float32Array]:
+        """The stored vectors of chunks."""
+        ...
+
+    def generation(self) -> int:
+        """Rises with every committed change, in any process: what caches are keyed on."""
+        ...
+
+    def status(self) -> StoreStatus:
+        """What is in it."""
+        ...
+
+    def check(self) -> list[Problem]:
+        """Verify every invariant; an empty list is a clean bill."""
+        ...
+
+    def repair(self) -> list[Problem]:
+        """Rebuild derived data; what is still wrong afterwards."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; the store is not used afterwards."""
         ...
