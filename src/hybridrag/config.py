@@ -1,0 +1,552 @@
+"""Settings: one typed tree, read once from hybridrag.toml, the environment and arguments.
+
+    defaults < hybridrag.toml < HYBRIDRAG_* < arguments
+
+To add a setting, add a field with a docstring to a section; to add a section, add a class and a field of `Settings`.
+Its key, its environment variable, its error messages and its line in docs/settings.md follow from that.
+No other module of the package reads the environment.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import platformdirs
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
+
+from hybridrag.errors import InvalidSettings
+
+FILE_NAME = "hybridrag.toml"
+PREFIX = "HYBRIDRAG_"
+FILE_VARIABLE = "HYBRIDRAG_CONFIG"
+"""Names the settings file itself, so it is no setting."""
+NOT_SETTINGS = frozenset({FILE_VARIABLE})
+"""Variables under the prefix that are not settings; every other unknown one is an error."""
+
+DEFAULT = "default"
+ARGUMENT = "argument"
+MASK = "********"
+
+MIB = 1024 * 1024
+MAX_SHOWN = 60
+"""A wrong value is quoted in its error up to this many characters."""
+
+
+def _not_empty(value: Any) -> Any:
+    if value == "":
+        msg = "must not be empty"
+        raise ValueError(msg)
+    return value
+
+
+def _http(value: str) -> str:
+    if not re.match(r"https?://[^/\s]", value):
+        msg = "must start with http:// or https://"
+        raise ValueError(msg)
+    return value
+
+
+Folder = Annotated[Path, BeforeValidator(_not_empty)]
+Address = Annotated[str, AfterValidator(_http), WithJsonSchema({"type": "string", "format": "uri"})]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """A frozen group of settings; an unknown key is an error."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+class IndexSettings(Section):
+    """Where the index lies, and which part of it is meant."""
+
+    path: Folder = Path(".hybridrag")
+    """The folder of the index. In a file, a relative path starts at the folder of that file."""
+    workspace: str = Field(default="default", min_length=1)
+    """The workspace that documents are added to. Documents of different workspaces never mix."""
+
+
+class DocumentSettings(Section):
+    """Which files are taken in, and the limits that keep one file from harming the rest."""
+
+    max_file_bytes: Positive = 100 * MIB
+    """A larger file is refused."""
+    max_text_chars: Positive = 20_000_000
+    """A file that yields more text is refused."""
+    max_pages: Positive = 5000
+    """A document with more pages, slides or sheets is refused."""
+    max_unpacked_bytes: Positive = 500 * MIB
+    """The most that a compressed format (docx, pptx, xlsx, epub) may unpack to."""
+    max_unpack_ratio: float = Field(default=200.0, ge=1.0)
+    """The most times its packed size that a compressed format may unpack to; stops zip bombs."""
+    max_rows: Positive = 1_000_000
+    """The most rows of a table or spreadsheet."""
+    max_seconds: float = Field(default=120.0, gt=0.0)
+    """How long reading one file may take."""
+    max_memory_bytes: Positive = 1024 * MIB
+    """How much memory reading one file may take, where the platform can limit it."""
+    exclude: tuple[str, ...] = ()
+    """Files to leave out, as patterns of .gitignore."""
+    include_hidden: bool = False
+    """Whether files and folders whose name starts with a dot are taken in."""
+    isolate: bool = True
+    """Whether files are read in a process of their own, so that a broken one cannot take the program with it."""
+
+
+class ChunkingSettings(Section):
+    """How text is cut into the pieces that are found."""
+
+    max_tokens: int = Field(default=200, ge=16, le=8192)
+    """The most tokens of the embedding model in one chunk."""
+    overlap_tokens: int = Field(default=20, ge=0)
+    """How many tokens a chunk repeats of the one before it; less than `max_tokens`."""
+
+    @model_validator(mode="after")
+    def _overlap_is_smaller(self) -> Self:
+        if self.overlap_tokens >= self.max_tokens:
+            raise PydanticCustomError(
+                "chunking",
+                "must be less than `chunking.max_tokens` ({limit}), found {found}",
+                {
+                    "limit": self.max_tokens,
+                    "found": self.overlap_tokens,
+                    "keys": ("chunking.overlap_tokens", "chunking.max_tokens"),
+                },
+            )
+        return self
+
+
+class EmbeddingSettings(Section):
+    """Which model turns text into vectors."""
+
+    provider: Literal["auto", "package", "huggingface", "sentence-transformers", "openai", "fake"] = "auto"
+    """Where the model comes from. `auto` takes the weights that need no download, else Hugging Face; `openai` is any
+    service that speaks its API; `fake` is for tests."""
+    model: str = Field(default="multilingual-e5-small", min_length=1)
+    """The name of the model. An index keeps to the model that it was written with."""
+    cache_dir: Folder = Field(
+        default_factory=lambda: platformdirs.user_cache_path("hybridrag"),
+        json_schema_extra={"shown_default": "the cache folder of the platform"},
+    )
+    """Where prepared models are kept."""
+    threads: int = Field(default=0, ge=0, le=1024)
+    """Processor threads of a local model; 0 means all cores."""
+    base_url: Address | None = None
+    """The address of an OpenAI-compatible service; not set means OpenAI's own."""
+    api_key: SecretStr | None = None
+    """The key of that service. Better set as an environment variable than in a file."""
+    dimensions: Positive | None = None
+    """The length of vectors to ask a service for; not set means the model's own."""
+    batch_size: int = Field(default=32, ge=1, le=2048)
+    """How many texts are embedded at once."""
+    timeout_seconds: float = Field(default=30.0, gt=0.0)
+    """How long one request to a service may take."""
+    max_retries: int = Field(default=3, ge=0, le=20)
+    """How often a failed request is repeated."""
+    requests_per_minute: int = Field(default=0, ge=0)
+    """The most requests a minute to a service; 0 means no limit."""
+
+
+class StoreSettings(Section):
+    """How the index is kept."""
+
+    busy_timeout_seconds: float = Field(default=30.0, ge=0.0)
+    """How long to wait while another process writes."""
+    vector_index: Literal["auto", "exact", "quantised", "diskann"] = "auto"
+    """How vectors are searched. `auto` chooses by their number."""
+
+
+class SearchSettings(Section):
+    """How a search is planned and fused."""
+
+    min_confidence: Share = 0.6
+    """A question classified with less confidence is searched as `hybrid`. Raise it to 0.7 where wrong
+    classifications cost more than mixed results."""
+    rrf_k: int = Field(default=60, ge=1, le=1000)
+    """The constant of reciprocal rank fusion: the larger, the less the first ranks stand out."""
+
+
+class Settings(Section):
+    """Everything that can be set, by section."""
+
+    index: IndexSettings = IndexSettings()
+    documents: DocumentSettings = DocumentSettings()
+    chunking: ChunkingSettings = ChunkingSettings()
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    store: StoreSettings = StoreSettings()
+    search: SearchSettings = SearchSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One setting: its key, and what the tree says about it."""
+
+    key: str
+    field: FieldInfo
+
+    @property
+    def variable(self) -> str:
+        """`embedding.api_key` -> `HYBRIDRAG_EMBEDDING_API_KEY`."""
+        return PREFIX + self.key.replace(".", "_").upper()
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value may never be shown."""
+        return "SecretStr" in str(self.field.annotation)
+
+    @property
+    def adapter(self) -> TypeAdapter[Any]:
+        """Validates a value of this setting alone, so that an error can name where that value came from."""
+        kind: Any = self.field.annotation
+        for constraint in self.field.metadata:
+            kind = Annotated[kind, constraint]
+        return TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
+
+    @property
+    def expected(self) -> str:
+        """`a whole number from 1 to 1000`, as errors and docs/settings.md say it."""
+        return _in_words(self.adapter.json_schema())
+
+    @property
+    def default(self) -> Any:
+        """The default as it is shown: for one that depends on the machine, words."""
+        extra = self.field.json_schema_extra
+        if isinstance(extra, dict) and "shown_default" in extra:
+            return extra["shown_default"]
+        return _plain(self.field.get_default(call_default_factory=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSetting:
+    """One line of `hybridrag config show`; a secret is masked."""
+
+    key: str
+    value: Any
+    """As JSON would hold it."""
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """The effective settings, and where each came from."""
+
+    settings: Settings
+    origins: dict[str, str]
+    """Per key: `default`, the path of the file, the name of the variable, or `argument`."""
+    file: Path | None = None
+    """The file that was read."""
+
+    def shown(self) -> list[ShownSetting]:
+        """Every setting in the order of the tree, with secrets masked."""
+        return [ShownSetting(key, _plain(_value_at(self.settings, key)), self.origins[key]) for key in setting_leaves()]
+
+
+def setting_leaves(section: type[BaseModel] = Settings, prefix: str = "") -> dict[str, Leaf]:
+    """Every setting by its key, in the order of the tree.
+
+    -> {"index.path": Leaf(...), "index.workspace": Leaf(...), ...}
+    """
+    leaves: dict[str, Leaf] = {}
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section):
+            leaves |= setting_leaves(kind, f"{prefix}{name}.")
+        else:
+            leaves[prefix + name] = Leaf(prefix + name, field)
+    return leaves
+
+
+def load_settings(
+    path: Path | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> LoadedSettings:
+    """The effective settings: defaults, then the file, then the environment, then `overrides`; the last one counts.
+
+    load_settings(overrides={"search.rrf_k": 10}).settings.search.rrf_k -> 10
+
+    The file is `path`, else the one that HYBRIDRAG_CONFIG names, else the first hybridrag.toml in the current folder
+    or above it, else none. `env` stands in for the process environment. An empty variable and an override of None
+    count as not given. Overrides are dotted keys or nested mappings.
+
+    Raises:
+        InvalidSettings: a key or value is wrong; names where it stands, and what was expected.
+    """
+    environment = os.environ if env is None else env
+    file, found = _settings_file(path, environment)
+    leaves = setting_leaves()
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(leaves, DEFAULT)
+    given = [
+        *(_from_file(file, leaves) if file else ()),
+        *_from_environment(environment, leaves),
+        *_from_arguments(overrides or {}, leaves),
+    ]
+    for key, value, origin in given:
+        values[key] = value
+        origins[key] = origin
+    for key, leaf in leaves.items():
+        if file and leaf.field.annotation is Path:
+            _anchor(key, values, leaf, origin=origins[key], file=file, found=found)
+    return LoadedSettings(_assemble(values, origins), origins, file)
+
+
+def _anchor(key: str, values: dict[str, Any], leaf: Leaf, *, origin: str, file: Path, found: bool) -> None:
+    """Make a relative path start at the file's folder.
+
+    A default moves along only with a file that was found by searching: that folder is then the project's root, and
+    the same index must be met from every folder below it.
+    """
+    if origin == str(file) or (origin == DEFAULT and found):
+        values[key] = file.parent / values.get(key, leaf.field.get_default(call_default_factory=True))
+
+
+def _settings_file(path: Path | None, env: Mapping[str, str]) -> tuple[Path | None, bool]:
+    """The file to read, and whether searching found it."""
+    named = path or (Path(env[FILE_VARIABLE]) if env.get(FILE_VARIABLE) else None)
+    if named is None:
+        here = Path.cwd()
+        found = next((folder / FILE_NAME for folder in (here, *here.parents) if (folder / FILE_NAME).is_file()), None)
+        return found, found is not None
+    file = named.expanduser().absolute()
+    if not file.is_file():
+        raise InvalidSettings(
+            where=ARGUMENT if path else FILE_VARIABLE,
+            key="config",
+            expected=f"must name a settings file, and {file} is {'a folder' if file.is_dir() else 'not there'}",
+        )
+    return file, False
+
+
+Given = tuple[str, Any, str]
+"""A key, its validated value and where it came from."""
+
+
+def _from_file(file: Path, leaves: Mapping[str, Leaf]) -> Iterator[Given]:
+    for key, value in _flat(_parsed(file), leaves, where=str(file)):
+        yield key, _strict(leaves[key], value, where=str(file)), str(file)
+
+
+def _from_environment(env: Mapping[str, str], leaves: Mapping[str, Leaf]) -> Iterator[Given]:
+    by_variable = {leaf.variable: leaf for leaf in leaves.values()}
+    for variable in sorted(env):
+        if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or not env[variable]:
+            continue
+        leaf = by_variable.get(variable)
+        if leaf is None:
+            raise InvalidSettings(
+                where="environment",
+                key=variable,
+                expected="is not a setting",
+                hint=_suggestion(variable, [*by_variable, *NOT_SETTINGS]),
+            )
+        yield leaf.key, _lax(leaf, env[variable]), variable
+
+
+def _from_arguments(overrides: Mapping[str, object], leaves: Mapping[str, Leaf]) -> Iterator[Given]:
+    for key, value in _flat(overrides, leaves, where=ARGUMENT):
+        if value is not None:
+            yield key, _strict(leaves[key], value, where=ARGUMENT), ARGUMENT
+
+
+def _parsed(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidSettings(where=str(file), key=FILE_NAME, expected="must be UTF-8 text") from None
+    except OSError as cause:
+        raise InvalidSettings(where=str(file), key=FILE_NAME, expected=f"cannot be read ({cause.strerror})") from cause
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as cause:
+        raise _broken_toml(file, text, str(cause)) from None
+
+
+def _broken_toml(file: Path, text: str, message: str) -> InvalidSettings:
+    """Names the line and the key on it; never the value, which may be a secret."""
+    at = re.search(r"\(at line (\d+), column \d+\)", message)
+    # An unclosed string or table is noticed at the end of the document only: the last line is where to look.
+    number = int(at[1]) if at else max(1, len(text.rstrip().splitlines()))
+    lines = text.splitlines()
+    line = lines[number - 1] if number <= len(lines) else ""
+    key = re.match(r"\s*(\[+[\w.\-]+\]*|[\w.\-]+(?=\s*=))", line)
+    reason = message.split(" (at ", maxsplit=1)[0]
+    return InvalidSettings(
+        where=f"{file}, line {number}",
+        key=key[1] if key else FILE_NAME,
+        expected=f"is not valid TOML ({reason[:1].lower()}{reason[1:]})",
+        hint='Texts need quotes: model = "multilingual-e5-small".' if reason == "Invalid value" else None,
+    )
+
+
+def _flat(
+    given: Mapping[str, Any], leaves: Mapping[str, Leaf], *, where: str, prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Nested tables as dotted keys, each known to be a setting."""
+    for name, value in given.items():
+        key = f"{prefix}{name}"
+        if key in leaves:
+            yield key, value
+        elif not any(known.startswith(f"{key}.") for known in leaves):
+            raise InvalidSettings(
+                where=where, key=key, expected="is not a setting", hint=_suggestion(key, list(leaves))
+            )
+        elif not isinstance(value, Mapping):
+            raise InvalidSettings(
+                where=where, key=key, expected=f"must be a section of settings, found {_quoted(value)}"
+            )
+        else:
+            yield from _flat(value, leaves, where=where, prefix=f"{key}.")
+
+
+def _suggestion(key: str, known: list[str]) -> str:
+    """`embedding.modle` -> "Did you mean `embedding.model`?"."""
+    same_name = [other for other in known if other.rsplit(".", 1)[-1] == key.rsplit(".", 1)[-1]]
+    sections = list(dict.fromkeys(other.split(".")[0] for other in known if "." in other))
+    candidates = known if "." in key or not sections else [*sections, *known]
+    near = same_name or difflib.get_close_matches(key, candidates, n=1)
+    return f"Did you mean `{near[0]}`?" if near else "Run: hybridrag config show, which lists every setting."
+
+
+def _strict(leaf: Leaf, value: object, *, where: str) -> Any:
+    """A value of a file or an argument, of exactly the right type: "5" is no number.
+
+    JSON is the detour because its strict mode takes a list for a tuple and text for a path, and nothing else.
+    """
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    try:
+        text = json.dumps(str(value) if isinstance(value, Path) else value)
+        return _expanded(leaf.adapter.validate_json(text, strict=True))
+    except (TypeError, ValueError):
+        raise _wrong_value(leaf, value, where=where) from None
+
+
+def _lax(leaf: Leaf, text: str) -> Any:
+    """A value of the environment, which knows text only; a list is JSON or has commas between its parts."""
+    value: Any = text
+    if str(leaf.field.annotation).startswith("tuple"):
+        value = _listed(text)
+    try:
+        return _expanded(leaf.adapter.validate_python(value))
+    except ValidationError:
+        raise _wrong_value(leaf, text, where=leaf.variable) from None
+
+
+def _listed(text: str) -> Any:
+    if not text.lstrip().startswith("["):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _expanded(value: Any) -> Any:
+    return value.expanduser() if isinstance(value, Path) else value
+
+
+def _wrong_value(leaf: Leaf, value: object, *, where: str) -> InvalidSettings:
+    # A secret's value must not reach a log; its type is enough to see the mistake.
+    found = f"a value of type {type(value).__name__}" if leaf.secret else _quoted(value)
+    return InvalidSettings(where=where, key=leaf.key, expected=f"must be {leaf.expected}, found {found}")
+
+
+def _assemble(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
+    """The tree, with the rules that join several settings checked."""
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, name = key.split(".")
+        table = tree
+        for section in sections:
+            table = table.setdefault(section, {})
+        table[name] = value
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as cause:
+        problem = cause.errors(include_url=False, include_input=False)[0]
+        keys = problem.get("ctx", {}).get("keys") or (".".join(str(part) for part in problem["loc"]),)
+        # The rule names its own key first; blame the one that somebody really set.
+        where = next((origins[key] for key in keys if origins.get(key, DEFAULT) != DEFAULT), DEFAULT)
+        raise InvalidSettings(where=where, key=keys[0], expected=problem["msg"]) from None
+
+
+def _value_at(settings: Settings, key: str) -> Any:
+    value: Any = settings
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON would hold it, a secret masked."""
+    if isinstance(value, SecretStr):
+        return MASK
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, str):
+        return _without_password(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _without_password(text: str) -> str:
+    """`https://me:secret@host` -> `https://me:********@host`."""
+    return re.sub(r"(://[^/@:\s]*):[^/@\s]*@", rf"\1:{MASK}@", text)
+
+
+def _quoted(value: object) -> str:
+    try:
+        text = json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = str(value)
+    text = _without_password(text)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def _in_words(schema: Mapping[str, Any]) -> str:
+    """A JSON Schema as the end of the sentence "must be ..."."""
+    kinds = [kind for kind in schema.get("anyOf", []) if kind.get("type") != "null"]
+    if kinds:
+        return _in_words(kinds[0])
+    if "enum" in schema:
+        return "one of " + ", ".join(str(value) for value in schema["enum"])
+    if schema.get("type") in {"integer", "number"}:
+        return ("a whole number" if schema["type"] == "integer" else "a number") + _range(schema)
+    words = {"boolean": "true or false", "array": "a list of texts"}
+    formats = {"path": "a path", "uri": "an address that starts with http:// or https://"}
+    text = formats.get(schema.get("format", ""), "a text that is not empty" if schema.get("minLength") else "a text")
+    return words.get(schema.get("type", ""), text)
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    low, high, above = schema.get("minimum"), schema.get("maximum"), schema.get("exclusiveMinimum")
+    if above is not None:
+        return f" greater than {above:g}"
+    if low is not None and high is not None:
+        return f" from {low:g} to {high:g}"
+    return f" of at least {low:g}" if low is not None else ""
