@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PrivateAttr, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 Float32Array = NDArray[np.float32]
 
 
+# Said again for type checkers: without pydantic's own mypy plugin they do not read `model_config`, and would let
+# a caller assign to a field.
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field, PrivateAttr))
 class Model(BaseModel):
     """A frozen value; snake_case in Python, camelCase in JSON, both accepted on input.
 
@@ -31,19 +34,25 @@ class Model(BaseModel):
         use_attribute_docstrings=True,
     )
 
+    def __hash__(self) -> int:
+        """Equal values have equal hashes; free-form dicts take no part, because Python cannot hash them."""
+        return hash((type(self), *(value for value in self.__dict__.values() if not isinstance(value, dict))))
+
 
 def _to_vector(value: Any) -> Float32Array:
-    """A read-only float32 array of one dimension from any sequence of numbers.
+    """A read-only float32 array of one dimension from an array or a list of numbers.
 
     [0.1, 0.2] -> array([0.1, 0.2], dtype=float32)
     """
-    if isinstance(value, str | bytes):
+    if not _holds_numbers(value):
         msg = "must be a list of numbers"
-        raise ValueError(msg)  # noqa: TRY004 (pydantic turns ValueError into a validation error)
+        raise ValueError(msg)
     try:
-        vector = np.array(value, dtype=np.float32)
-    except (TypeError, ValueError, OverflowError) as cause:
-        msg = "must be a list of numbers"
+        # A number beyond float32 becomes infinite here and is refused below, in words.
+        with np.errstate(over="ignore"):
+            vector = np.array(value, dtype=np.float32)
+    except OverflowError as cause:
+        msg = "must hold finite numbers only"
         raise ValueError(msg) from cause
     if vector.ndim != 1 or vector.size == 0:
         msg = "must be a non-empty list of numbers"
@@ -53,6 +62,16 @@ def _to_vector(value: Any) -> Float32Array:
         raise ValueError(msg)
     vector.flags.writeable = False
     return vector
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether these are numbers as JSON means it; numpy by itself would read "0.5", b"1" and True as such."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "iuf"
+    if not isinstance(value, list | tuple):
+        return False
+    kinds = {type(number) for number in value}
+    return bool not in kinds and all(issubclass(kind, int | float | np.integer | np.floating) for kind in kinds)
 
 
 Vector = Annotated[

@@ -6,7 +6,9 @@ from content, so that the same content gets the same id on every machine.
 
 from __future__ import annotations
 
+import re
 import uuid
+from collections.abc import Iterable
 from typing import Any, Self
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -14,6 +16,10 @@ from pydantic_core import CoreSchema, core_schema
 
 _NAMESPACE = uuid.UUID("6f1d3a52-6c0b-5b5e-9c51-0f6f2f0a7c11")
 """Root of every derived id. Changing it changes every id in every index."""
+
+_HEX = "[0-9a-f]"
+# `uuid.UUID` also takes braces, `urn:`, underscores and digits of other scripts: many spellings of one id.
+_UUID = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}", re.ASCII | re.IGNORECASE)
 
 
 class Id(str):
@@ -35,12 +41,11 @@ class Id(str):
                 msg = f"{type(value).__name__} given where {cls.__name__} belongs"
                 raise TypeError(msg)
             return value
-        try:
-            canonical = str(uuid.UUID(value))
-        except (ValueError, AttributeError, TypeError):
+        text = str(value)  # a `uuid.UUID` is welcome too
+        if not _UUID.fullmatch(text):
             msg = f"{cls.__name__} must be a UUID, not {value!r}"
-            raise ValueError(msg) from None
-        return super().__new__(cls, canonical)
+            raise ValueError(msg)
+        return super().__new__(cls, text.lower())
 
     @classmethod
     def new(cls) -> Self:
@@ -51,7 +56,8 @@ class Id(str):
     def derived(cls, *parts: str) -> Self:
         """The same id for the same parts, always; parts are kept apart (`"a", "bc"` is not `"ab", "c"`)."""
         name = "\x1f".join([cls.__name__, *(f"{len(part)}:{part}" for part in parts)])
-        return cls(str(uuid.uuid5(_NAMESPACE, name)))
+        # A file name that is no valid UTF-8 reaches Python with lone surrogates, which UTF-8 cannot encode.
+        return cls(str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "backslashreplace").decode("utf-8"))))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -62,11 +68,6 @@ class Id(str):
 
     @classmethod
     def _validate(cls, value: Any) -> Self:
-        if not isinstance(value, str):
-            if isinstance(value, uuid.UUID):
-                return cls(str(value))
-            msg = f"{cls.__name__} must be a UUID"
-            raise ValueError(msg)
         try:
             return cls(value)
         except TypeError as cause:
@@ -146,6 +147,11 @@ def chunk_id_for(file_id: FileId, text: str, occurrence: int = 0) -> ChunkId:
     return ChunkId.derived(file_id, text, str(occurrence))
 
 
+def web_chunk_id_for(url: str, text: str) -> ChunkId:
+    """The id of a text that a web search found: it is in no index, and still leads back to what it is (BR-019)."""
+    return ChunkId.derived("web", url, text)
+
+
 def entity_id_for(key: str) -> EntityId:
     """The id of the entity with that normalised key."""
     return EntityId.derived(key)
@@ -154,3 +160,8 @@ def entity_id_for(key: str) -> EntityId:
 def relation_id_for(subject: EntityId, predicate: str, target: EntityId) -> RelationId:
     """The id of the relation from subject to target under that predicate."""
     return RelationId.derived(subject, predicate, target)
+
+
+def community_id_for(level: int, members: Iterable[EntityId]) -> CommunityId:
+    """The id of the community of exactly these entities on that level, in whatever order they come."""
+    return CommunityId.derived(str(level), *sorted(set(members)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Model
@@ -25,23 +25,35 @@ class SearchResultType(StrEnum):
     """What a result is."""
 
     CHUNK = "chunk"
+    """A piece of a document."""
     ENTITY = "entity"
+    """A node of the knowledge graph."""
     COMMUNITY = "community"
+    """A cluster of entities with its summary."""
 
 
 class CRAGVerdict(StrEnum):
     """Whether what was found bears on the question."""
 
     CORRECT = "correct"
+    """It does."""
     INCORRECT = "incorrect"
+    """It does not."""
     AMBIGUOUS = "ambiguous"
+    """It may in part."""
 
 
 class HighlightOffset(Model):
-    """Characters `start` to `end` (exclusive) of the fragment."""
+    """Characters `start` to `end` (exclusive) of the fragment, never empty (BR-018).
+
+    Counted in Unicode code points as Python does: `Array.from(fragment).slice(start, end)` in JavaScript, whose
+    own `slice` counts an emoji as two.
+    """
 
     start: int = Field(ge=0)
+    """The first character of the match."""
     end: int = Field(ge=0)
+    """The first character after the match."""
 
     @model_validator(mode="after")
     def _start_before_end(self) -> Self:
@@ -55,7 +67,9 @@ class Highlight(Model):
     """A readable cut of a field around its matches."""
 
     field: str
+    """What matched: the name of a field of the content."""
     fragment: str
+    """The cut, with an ellipsis where text was left out."""
     offsets: tuple[HighlightOffset, ...] = ()
     """Where the matches lie within `fragment`."""
 
@@ -64,18 +78,26 @@ class CRAGScore(Model):
     """The grade of one result (or of all of them together)."""
 
     relevance: CRAGVerdict
+    """The verdict: BR-016 maps a score to it."""
     confidence: Score
+    """How sure the verdict is."""
     needs_web_search: bool
+    """Whether the documents alone do not answer: true for all but a correct verdict (BR-017)."""
     refined_query: str | None = None
+    """A better question, where one was found."""
 
 
 class RelevanceScore(Model):
     """Where a result's score comes from. A search that did not find it, or did not run, has 0 (BR-013)."""
 
     combined: Score
+    """The fused score, calibrated: what `min_relevance` is compared with (BR-007)."""
     keyword: Score = 0.0
+    """The keyword search's score: BM25 mapped to 0-1."""
     semantic: Score = 0.0
+    """The semantic search's score: cosine similarity."""
     graph: Score = 0.0
+    """The graph search's score."""
     rerank: Score | None = None
     """None until a reranker looked at it (BR-014)."""
     crag: CRAGScore | None = None
@@ -86,36 +108,55 @@ class SearchResultContent(Model):
     """The text of a result, and what stands around it."""
 
     text: str
+    """The text itself."""
     summary: str | None = None
+    """A shorter form, where there is one."""
     context_before: str | None = None
+    """What stands before it in the document."""
     context_after: str | None = None
+    """What stands after it in the document."""
 
 
 class SearchResultSources(Model):
     """Where a result comes from, down to page and line."""
 
     chunk_id: ChunkId | None = None
+    """The chunk; always there for a chunk result (BR-019)."""
     file_id: FileId | None = None
+    """The document that it is part of."""
     entity_ids: tuple[EntityId, ...] = ()
+    """The entities that led to it; at least one for an entity result (BR-020)."""
     community_id: CommunityId | None = None
+    """The community; always there for a community result (BR-021)."""
     relation_ids: tuple[RelationId, ...] = ()
+    """The relations that led to it."""
     file_name: str | None = None
+    """The document's path or name as it was added."""
     workspace: str | None = None
+    """The workspace that the document is in."""
     mime_type: str | None = None
+    """The document's format."""
     page: int | None = Field(default=None, ge=1)
+    """1-based, where the format has pages, slides or sheets."""
     line_start: int | None = Field(default=None, ge=1)
+    """The first line of the chunk, 1-based."""
     line_end: int | None = Field(default=None, ge=1)
+    """The last line of the chunk, 1-based."""
     headings: tuple[str, ...] = ()
+    """The headings above it, outermost first."""
     external_url: str | None = None
-    """Set when the text came from a web search and from no document of the index."""
+    """Set when the text came from a web search; its chunk id then names the text, and is in no index."""
 
 
 class FoundBy(Model):
     """One search that found the result, at which rank and with which score."""
 
     strategy: SearchStrategy
+    """Which search."""
     rank: int = Field(ge=1)
+    """1-based place in that search's own ranking."""
     score: Score
+    """That search's own score."""
     path: tuple[str, ...] = ()
     """For the graph: the names from the question to this result."""
 
@@ -124,20 +165,29 @@ class SearchResultItem(Model):
     """One result."""
 
     id: str
+    """Unique within one search result."""
     type: SearchResultType
+    """What it is."""
     score: Score
+    """What results are ordered by: the last score that a stage gave."""
     relevance: RelevanceScore
+    """Where the score comes from."""
     content: SearchResultContent
+    """Its text."""
     highlights: tuple[Highlight, ...] = ()
+    """Where it matches."""
     sources: SearchResultSources
+    """Where it comes from."""
     found_by: tuple[FoundBy, ...] = ()
-    metadata: dict[str, Any] | None = None
+    """The searches that found it."""
+    metadata: dict[str, JsonValue] | None = None
+    """The metadata of its document; None unless asked for."""
 
     @model_validator(mode="after")
     def _sources_name_what_it_is(self) -> Self:
         """A result always leads back to what it is (BR-019, BR-020, BR-021)."""
         sources = self.sources
-        if self.type is SearchResultType.CHUNK and sources.chunk_id is None and sources.external_url is None:
+        if self.type is SearchResultType.CHUNK and sources.chunk_id is None:
             msg = "a chunk result needs sources.chunkId"
             raise ValueError(msg)
         if self.type is SearchResultType.ENTITY and not sources.entity_ids:
@@ -153,9 +203,13 @@ class StrategyMetric(Model):
     """How one search went."""
 
     enabled: bool
+    """Whether it was asked for."""
     result_count: Count = 0
+    """How many results it returned."""
     processing_time: Milliseconds = 0.0
+    """How long it took, in milliseconds."""
     top_score: Score = 0.0
+    """The score of its best result; 0 without results."""
     error: str | None = None
     """Why it yielded nothing, when it failed or missed its deadline."""
 
@@ -164,29 +218,41 @@ class SearchStrategyMetrics(Model):
     """How the three searches went."""
 
     keyword: StrategyMetric
+    """The keyword search."""
     semantic: StrategyMetric
+    """The semantic search."""
     graph: StrategyMetric
+    """The graph search."""
 
 
 class CorrectiveActionKind(StrEnum):
     """What was done about results that do not answer."""
 
     NONE = "none"
+    """Nothing was needed, or nothing could be done."""
     REFINE_KNOWLEDGE = "refine_knowledge"
     """Keep only the sentences that bear on the question."""
     REWRITE_QUERY = "rewrite_query"
+    """Ask in other words."""
     CHANGE_WEIGHTS = "change_weights"
+    """Search with another mix of strategies."""
     DEEPEN_WALK = "deepen_walk"
+    """Follow the graph further."""
     WEB_SEARCH = "web_search"
+    """Look outside the documents."""
 
 
 class CorrectiveAction(Model):
     """One corrective step and whether it helped."""
 
     kind: CorrectiveActionKind
+    """What was done."""
     detail: str = ""
+    """With what: the rewritten query, the new weights."""
     before: Score
+    """The grade without it."""
     after: Score
+    """The grade with it."""
 
     @property
     def helped(self) -> bool:
@@ -198,28 +264,38 @@ class CRAGReport(CRAGScore):
     """The verdict over the whole result, and what was done about it."""
 
     actions: tuple[CorrectiveAction, ...] = ()
+    """What was done, in order."""
 
 
 class IntentMatch(Model):
     """Whether the results answer the kind of question that was asked."""
 
     matched: bool
+    """Whether they do."""
     confidence: Score
+    """How sure that is."""
     expected: str = ""
     """What the question wants: a date, two sides, both entities, breadth."""
     missing: tuple[str, ...] = ()
+    """What of it the results do not hold."""
 
 
 class SufficiencyEvaluation(Model):
     """Whether the context holds enough to answer."""
 
     is_sufficient: bool
+    """Whether it does."""
     confidence: Score
+    """How sure that is."""
     missing_info: tuple[str, ...] = ()
+    """What would have to be found to answer."""
 
 
 def should_generate(evaluation: SufficiencyEvaluation, *, min_confidence: float = 0.5) -> bool:
-    """Answer only from a context judged sufficient with enough confidence; else abstain."""
+    """Answer only from a context judged sufficient with enough confidence; else abstain.
+
+    sufficient with confidence .8 -> True; sufficient with confidence .4 -> False
+    """
     return evaluation.is_sufficient and evaluation.confidence >= min_confidence
 
 
@@ -227,17 +303,22 @@ class TraceStep(Model):
     """One step of the query as it happened."""
 
     step: Step
+    """Which step."""
     state: StepState
+    """How it ended."""
     processing_time: Milliseconds = 0.0
+    """How long it took, in milliseconds."""
     reason: str | None = None
     """Why it was skipped, degraded or failed."""
-    details: dict[str, Any] = Field(default_factory=dict)
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+    """What it decided and counted, by name."""
 
 
 class Trace(Model):
     """The whole way of a query, step by step; given when asked for."""
 
     steps: tuple[TraceStep, ...] = ()
+    """Every step in the order of its end, also those that did not run."""
 
     def of(self, step: Step) -> TraceStep | None:
         """The first entry of that step."""
@@ -248,17 +329,27 @@ class SearchResult(Model):
     """The answer to a query."""
 
     query: SearchQuery
+    """The query as it was run."""
     results: tuple[SearchResultItem, ...]
+    """Best first."""
     total_count: Count
+    """How many matched, on all pages together."""
     processing_time: Milliseconds
+    """How long the whole took, in milliseconds."""
     strategies: SearchStrategyMetrics
+    """How each search went."""
     classification: QueryClassification | None = None
+    """What the classifier made of the question."""
     search_sources: tuple[SearchStrategy, ...] = ()
     """The searches that contributed."""
     crag: CRAGReport | None = None
+    """The verdict over all results together, and what was done about it; None unless grading ran."""
     intent_match: IntentMatch | None = None
+    """Whether the results answer the kind of question that was asked; None unless it was checked."""
     sufficiency: SufficiencyEvaluation | None = None
+    """Whether the results suffice to answer; None unless it was judged."""
     trace: Trace | None = None
+    """What happened, step by step; None unless asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +357,20 @@ class Hit:
     """The one value that flows from every search to fusion, reranking and grading."""
 
     id: str
+    """The id of the chunk, entity or community."""
     score: float
     """The search's own score, mapped to 0-1, higher is better."""
     type: SearchResultType = SearchResultType.CHUNK
+    """What it is."""
     key: int = 0
     """The store's row of a chunk; 0 for what is not a chunk."""
     path: tuple[str, ...] = ()
+    """For the graph: the names from the question to this hit."""
     entity_ids: tuple[EntityId, ...] = ()
+    """The entities that led to it."""
     relation_ids: tuple[RelationId, ...] = ()
+    """The relations that led to it."""
     community_id: CommunityId | None = None
+    """The community that it is, or that led to it."""
     details: dict[str, float | str] = field(default_factory=dict, compare=False)
+    """What explains the score, by name; takes no part in equality."""
