@@ -85,6 +85,11 @@ class VectorIndex(Protocol):
     kind: ClassVar[str]
     """`exact`, `quantised` or `diskann`: what settings and status call it."""
 
+    @property
+    def stamp(self) -> str:
+        """What the last `save` or `load` was stamped with: how a store knows what state an index is of."""
+        ...
+
     def __len__(self) -> int:
         """How many live keys."""
         ...
@@ -109,7 +114,7 @@ class VectorIndex(Protocol):
         """
         ...
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, *, stamp: str = "") -> None:
         """Write into `folder` (made if missing) so that a crash leaves the old or the new index, never a mix."""
         ...
 
@@ -134,8 +139,7 @@ class NewChunk:
     chunk: Chunk
     passage: str
     """What was embedded for it; equal passages have equal vectors, so a store may keep the vector it has."""
-    vector: Float32Array | None
-    """None where `Store.known_passages` said that the store has it."""
+    vector: Float32Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +192,15 @@ class Store(Protocol):
         ...
 
     def put_file(self, file: FileInfo, text: str, chunks: Sequence[NewChunk]) -> PutReport:
-        """Write a file in place of any file of that id; chunks whose text and passage did not change stay as they are."""
+        """Write a file in place of any file of that id; chunks whose text and passage are the same stay untouched."""
         ...
 
     def remove_files(self, ids: Sequence[FileId]) -> int:
         """Forget files with everything that came from them; how many there were. Unknown ids are ignored."""
         ...
 
-    def known_passages(self, file_id: FileId, passages: Sequence[str]) -> set[str]:
-        """Which of these passages the file already has a vector for."""
+    def known_vectors(self, passages: Sequence[str]) -> dict[str, Float32Array]:
+        """The vectors of those passages that are already stored, under any file: they need no model."""
         ...
 
     def file(self, file_id: FileId) -> FileInfo | None:

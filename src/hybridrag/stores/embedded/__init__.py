@@ -1,0 +1,1 @@
+"""The default store: one directory with one SQLite database, and vector indexes derived from it."""

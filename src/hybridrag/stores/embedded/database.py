@@ -1,0 +1,151 @@
+"""Connections to the one database file: many readers with snapshots, one writer at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from hybridrag.errors import StoreBusy, StoreCorrupt, StoreError, StoreNotFound
+from hybridrag.stores.embedded.schema import create_or_migrate
+
+DATABASE_NAME = "store.db"
+
+MAPPED_BYTES = 1 << 30
+"""How much of the database is read through the page cache without copying; costs address space, not memory."""
+
+CACHE_KIBIBYTES = 16 * 1024
+"""Page cache per connection."""
+
+Prepare = Callable[[apsw.Connection], None]
+"""What every new connection needs: the tokenizer."""
+
+
+class Database:
+    """The SQLite file of one store, opened for as long as the store is.
+
+    `with database.read() as connection` sees one state of the database from beginning to end;
+    `with database.write() as connection` is one transaction, rolled back by any exception.
+    """
+
+    def __init__(self, folder: Path, *, prepare: Prepare, busy_timeout: float, create: bool) -> None:
+        self.folder = folder
+        self.path = folder / DATABASE_NAME
+        self._prepare = prepare
+        self._busy_timeout = busy_timeout
+        self._idle: list[apsw.Connection] = []
+        self._lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._closed = False
+        if not create and not self.path.exists():
+            raise StoreNotFound(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as cause:
+            raise StoreError(
+                folder,
+                f"The index directory {folder} cannot be made: {cause.strerror}.",
+                hint="Choose another --index.",
+            ) from cause
+        with self.write() as connection:
+            create_or_migrate(connection, folder)
+
+    @contextmanager
+    def read(self) -> Iterator[apsw.Connection]:
+        """A connection inside a read transaction: one unchanging state, whatever others commit meanwhile."""
+        with self._connection() as connection, self._translated():
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def write(self) -> Iterator[apsw.Connection]:
+        """A connection inside a write transaction; committed at the end, rolled back by an exception.
+
+        Raises:
+            StoreBusy: another thread or process kept the write lock for longer than the timeout.
+        """
+        if not self._write_lock.acquire(timeout=self._busy_timeout):
+            raise StoreBusy(self.folder, waited_seconds=self._busy_timeout)
+        try:
+            with self._connection() as connection, self._translated():
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                except BaseException:
+                    # SQLite has already rolled back after some errors (a full disk): nothing is left to undo.
+                    with suppress(apsw.SQLError):
+                        connection.execute("ROLLBACK")
+                    raise
+                connection.execute("COMMIT")
+        finally:
+            self._write_lock.release()
+
+    def close(self) -> None:
+        """Close every idle connection; the last one folds the write-ahead log back into the file."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def bytes_on_disk(self) -> int:
+        """The database with its log."""
+        return sum(path.stat().st_size for path in self.folder.glob(f"{DATABASE_NAME}*") if path.is_file())
+
+    @contextmanager
+    def _connection(self) -> Iterator[apsw.Connection]:
+        with self._lock:
+            if self._closed:
+                raise StoreError(self.folder, "This index was closed.", hint="Open it again with Engine.open().")
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            with self._translated():
+                connection = self._connect()
+        try:
+            yield connection
+        finally:
+            with self._lock:
+                keep = not self._closed
+                if keep:
+                    self._idle.append(connection)
+            if not keep:
+                connection.close()
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self.path))
+        connection.set_busy_timeout(int(self._busy_timeout * 1000))
+        connection.pragma("journal_mode", "wal")
+        # FULL: what was acknowledged survives a power cut too, for under a millisecond per file.
+        connection.pragma("synchronous", "FULL")
+        connection.pragma("foreign_keys", "ON")
+        connection.pragma("mmap_size", MAPPED_BYTES)
+        connection.pragma("cache_size", -CACHE_KIBIBYTES)
+        connection.pragma("temp_store", "MEMORY")
+        self._prepare(connection)
+        return connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """SQLite's errors as ours."""
+        try:
+            yield
+        except (apsw.BusyError, apsw.LockedError) as cause:
+            raise StoreBusy(self.folder, waited_seconds=self._busy_timeout) from cause
+        except (apsw.CorruptError, apsw.NotADBError) as cause:
+            raise StoreCorrupt(self.folder, str(cause)) from cause
+        except apsw.FullError as cause:
+            raise StoreError(
+                self.folder,
+                f"The disk with {self.folder} is full; nothing was changed.",
+                hint="Free some space and retry.",
+            ) from cause
+        except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.PermissionsError) as cause:
+            raise StoreError(
+                self.folder, f"The index at {self.folder} cannot be opened: {cause}.", hint="Check its permissions."
+            ) from cause

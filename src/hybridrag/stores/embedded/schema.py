@@ -1,0 +1,147 @@
+"""The tables of the embedded store, and how an older format becomes the current one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import apsw
+
+from hybridrag.errors import StoreCorrupt, StoreVersionMismatch
+
+APPLICATION_ID = 0x48524147
+"""Marks the file as ours: "HRAG"."""
+
+FORMAT = 1
+
+BM25_CONTEXT_WEIGHT = 1.0
+BM25_BODY_WEIGHT = 1.0
+
+TABLES = """
+CREATE TABLE meta (
+  name TEXT PRIMARY KEY,
+  value ANY
+) STRICT, WITHOUT ROWID;
+
+-- AUTOINCREMENT everywhere: a key is never used twice, so that a reader holding a stale key finds nothing
+-- instead of something else.
+CREATE TABLE files (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  workspace TEXT NOT NULL,
+  name TEXT NOT NULL,
+  mime_type TEXT NOT NULL,
+  title TEXT,
+  content_hash TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  created REAL,
+  modified REAL,
+  added REAL NOT NULL,
+  dated REAL NOT NULL,
+  chunk_count INTEGER NOT NULL,
+  metadata TEXT NOT NULL,
+  UNIQUE (workspace, name)
+) STRICT;
+CREATE INDEX files_by_type ON files (mime_type);
+CREATE INDEX files_by_date ON files (dated);
+
+CREATE TABLE texts (
+  file_key INTEGER PRIMARY KEY REFERENCES files (key),
+  packed BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE chunks (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  file_key INTEGER NOT NULL REFERENCES files (key),
+  ordinal INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  "start" INTEGER NOT NULL,
+  "end" INTEGER NOT NULL,
+  headings TEXT NOT NULL,
+  page INTEGER,
+  line_start INTEGER NOT NULL,
+  line_end INTEGER NOT NULL,
+  language TEXT NOT NULL,
+  tokens INTEGER NOT NULL,
+  passage_hash BLOB NOT NULL
+) STRICT;
+CREATE INDEX chunks_by_file ON chunks (file_key, ordinal);
+CREATE INDEX chunks_by_passage ON chunks (passage_hash);
+
+CREATE TABLE vectors (
+  chunk_key INTEGER PRIMARY KEY REFERENCES chunks (key),
+  vector BLOB NOT NULL
+) STRICT;
+
+-- Another model's vectors on their way in; they replace the others at once when complete.
+CREATE TABLE staged_vectors (
+  chunk_key INTEGER PRIMARY KEY,
+  vector BLOB NOT NULL
+) STRICT;
+
+-- What readers that hold an index in memory must forget; trimmed from the front.
+CREATE TABLE removed_chunks (
+  key INTEGER PRIMARY KEY,
+  generation INTEGER NOT NULL
+) STRICT;
+CREATE INDEX removed_by_generation ON removed_chunks (generation);
+"""
+
+TERMS_TABLE = """
+-- Without its own copy of the text: deleting a row needs no tokens, so that a newer dictionary cannot damage it.
+CREATE VIRTUAL TABLE terms USING fts5 (
+  context, body, content = '', contentless_delete = 1, tokenize = 'hybridrag'
+);
+CREATE VIRTUAL TABLE term_counts USING fts5vocab ('terms', 'row');
+CREATE VIRTUAL TABLE term_places USING fts5vocab ('terms', 'instance');
+"""
+
+DROP_TERMS_TABLE = """
+DROP TABLE IF EXISTS term_places;
+DROP TABLE IF EXISTS term_counts;
+DROP TABLE IF EXISTS terms;
+"""
+
+Migration = Callable[[apsw.Connection], None]
+
+MIGRATIONS: Mapping[int, Migration] = {}
+"""From that format to the next."""
+
+
+def create_or_migrate(
+    connection: apsw.Connection,
+    path: Path,
+    *,
+    target: int = FORMAT,
+    migrations: Mapping[int, Migration] = MIGRATIONS,
+) -> None:
+    """Bring a new or older database to the current format, inside the caller's transaction.
+
+    Raises:
+        StoreVersionMismatch: it was written by a newer version, or too old to migrate.
+        StoreCorrupt: it is a database, but not one of ours.
+    """
+    found = int(connection.pragma("user_version"))
+    if found == 0:
+        if connection.execute("SELECT count(*) FROM sqlite_schema").get:
+            raise StoreCorrupt(path, "it is a database of another program")
+        connection.execute(TABLES)
+        connection.execute(TERMS_TABLE)
+        connection.execute(
+            "INSERT INTO meta VALUES ('store_id', ?), ('generation', 0), ('chunk_count', 0)", (uuid.uuid4().hex,)
+        )
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", target)
+        return
+    if int(connection.pragma("application_id")) != APPLICATION_ID:
+        raise StoreCorrupt(path, "it is a database of another program")
+    while found < target:
+        if found not in migrations:
+            raise StoreVersionMismatch(path, found=found, expected=target)
+        migrations[found](connection)
+        found += 1
+        connection.pragma("user_version", found)
+    if found > target:
+        raise StoreVersionMismatch(path, found=found, expected=target)

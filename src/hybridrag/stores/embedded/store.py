@@ -1,0 +1,354 @@
+"""The embedded store: files, chunks, terms and vectors in one directory."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Self
+
+import apsw
+
+from hybridrag.errors import ModelMismatch
+from hybridrag.language.tokenise import analyser_fingerprint
+from hybridrag.protocols import ModelInfo, NewChunk, Problem, PutReport, StoreStatus
+from hybridrag.stores.embedded import check, rows, terms
+from hybridrag.stores.embedded.database import Database
+from hybridrag.stores.embedded.filters import CompiledFilter, compile_filter, file_conditions
+from hybridrag.stores.embedded.live_vectors import LiveVectors, from_blob, to_blob
+from hybridrag.stores.embedded.schema import FORMAT
+from hybridrag.types.base import Float32Array
+from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.ids import ChunkId, FileId
+from hybridrag.types.queries import SearchFilters
+from hybridrag.types.terms import TermQuery
+
+FILTER_CACHE = 64
+"""Compiled filters kept per generation: an application asks with a few filters over and over."""
+
+
+class EmbeddedStore:
+    """The `Store` contract on one directory: `store.db` (SQLite, WAL) and `vectors/` (derived).
+
+    EmbeddedStore.open(Path("docs.hybridrag")) -> an empty store, made if missing
+    """
+
+    def __init__(self, database: Database, vectors: LiveVectors) -> None:
+        self._database = database
+        self._vectors = vectors
+        self._filters: OrderedDict[tuple[int, str], CompiledFilter] = OrderedDict()
+        self._filters_lock = Lock()
+
+    @classmethod
+    def open(cls, folder: Path, *, create: bool = True, busy_timeout: float = 30.0, vector_index: str = "auto") -> Self:
+        """Open the store, make it if missing, and bring stale derived data up to date.
+
+        Raises:
+            StoreNotFound: there is none and `create` is off.
+            StoreVersionMismatch: a newer version wrote it.
+            StoreBusy: it has to be made or migrated, and another process is writing.
+        """
+        database = Database(folder, prepare=terms.register_tokenizer, busy_timeout=busy_timeout, create=create)
+        store = cls(database, LiveVectors(folder, setting=vector_index))
+        store._refresh_terms()
+        return store
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._database.folder
+
+    # Writing
+
+    def bind_model(self, model: ModelInfo) -> None:
+        """Remember the model of the first vectors; refuse another."""
+        with self._database.read() as connection:
+            known = rows.read_model(connection)
+        if known is None:
+            with self._database.write() as connection:
+                known = rows.read_model(connection)
+                if known is None:
+                    rows.write_model(connection, model)
+                    return
+        if known.fingerprint != model.fingerprint:
+            raise ModelMismatch(self.path, found=known.name, expected=model.name)
+
+    def put_file(self, file: FileInfo, text: str, chunks: Sequence[NewChunk]) -> PutReport:
+        """Write a file in one transaction, touching only the chunks that differ."""
+        with self._database.write() as connection:
+            generation = rows.next_generation(connection)
+            file_key = rows.write_file(connection, file, text, len(chunks))
+            old = {
+                str(identity): (int(key), bytes(known))
+                for identity, key, known in connection.execute(
+                    "SELECT id, key, passage_hash FROM chunks WHERE file_key = ?", (file_key,)
+                )
+            }
+            same = {
+                new.chunk.id
+                for new in chunks
+                if new.chunk.id in old and old[new.chunk.id][1] == rows.passage_hash(new.passage)
+            }
+            gone = [key for identity, (key, _) in old.items() if identity not in same]
+            rows.forget_chunks(connection, gone, generation)
+            added = 0
+            for new in chunks:
+                if new.chunk.id in same:
+                    rows.move_chunk(connection, old[new.chunk.id][0], new.chunk)
+                else:
+                    rows.insert_chunk(connection, file_key, new, title=file.title)
+                    added += 1
+            rows.count_chunks(connection, added - len(gone))
+        return PutReport(added=added, kept=len(same), removed=len(gone))
+
+    def remove_files(self, ids: Sequence[FileId]) -> int:
+        """Forget files, each in a transaction of its own."""
+        return sum(self._remove_file(identity) for identity in ids)
+
+    def begin_reembedding(self, model: ModelInfo) -> None:
+        """Make room for another model's vectors; an interrupted run with the same model goes on where it stopped."""
+        with self._database.write() as connection:
+            if connection.execute("SELECT value FROM meta WHERE name = 'staged_model'").get != model.fingerprint:
+                connection.execute("DELETE FROM staged_vectors")
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('staged_model', ?)", (model.fingerprint,))
+
+    def unstaged_keys(self, limit: int) -> list[int]:
+        """Chunks that have no vector of the new model yet."""
+        with self._database.read() as connection:
+            found = connection.execute(
+                "SELECT key FROM chunks WHERE key NOT IN (SELECT chunk_key FROM staged_vectors) ORDER BY key LIMIT ?",
+                (limit,),
+            )
+            return [key for (key,) in found]
+
+    def stage_vectors(self, vectors: Mapping[int, Float32Array]) -> None:
+        """Keep vectors of the new model until they are complete."""
+        with self._database.write() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO staged_vectors (chunk_key, vector) VALUES (?, ?)",
+                [(key, to_blob(vector)) for key, vector in vectors.items()],
+            )
+
+    def finish_reembedding(self, model: ModelInfo) -> bool:
+        """Put the new vectors in place of the old in one transaction; False when chunks came in meanwhile."""
+        with self._database.write() as connection:
+            if connection.execute(
+                "SELECT EXISTS (SELECT 1 FROM chunks WHERE key NOT IN (SELECT chunk_key FROM staged_vectors))"
+            ).get:
+                return False
+            rows.next_generation(connection)
+            connection.execute("DELETE FROM vectors")
+            connection.execute(
+                "INSERT INTO vectors SELECT chunk_key, vector FROM staged_vectors "
+                "WHERE chunk_key IN (SELECT key FROM chunks)"
+            )
+            connection.execute("DELETE FROM staged_vectors")
+            connection.execute("DELETE FROM meta WHERE name = 'staged_model'")
+            epoch = connection.execute("SELECT value FROM meta WHERE name = 'vector_epoch'").get or 0
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('vector_epoch', ?)", (int(epoch) + 1,))
+            rows.write_model(connection, model)
+        return True
+
+    def flush(self, *, force: bool = False) -> None:
+        """Save the vector index beside the database when enough has changed, for the next process to open fast."""
+        with self._database.read() as connection:
+            self._vectors.save(connection, force=force)
+
+    # Reading
+
+    def known_vectors(self, passages: Sequence[str]) -> dict[str, Float32Array]:
+        """Vectors already computed for these passages, under whatever file."""
+        by_hash = {rows.passage_hash(passage): passage for passage in passages}
+        found: dict[str, Float32Array] = {}
+        with self._database.read() as connection:
+            for batch in rows.batches(list(by_hash)):
+                found_rows = connection.execute(
+                    "SELECT c.passage_hash, v.vector FROM chunks c JOIN vectors v ON v.chunk_key = c.key "  # noqa: S608
+                    f"WHERE c.passage_hash IN ({rows.marks(batch)})",
+                    batch,
+                )
+                for known, vector in found_rows:
+                    found[by_hash[bytes(known)]] = from_blob(bytes(vector))
+        return found
+
+    def file(self, file_id: FileId) -> FileInfo | None:
+        """One file, or None."""
+        with self._database.read() as connection:
+            sql = f"SELECT {rows.FILE_COLUMNS} FROM files WHERE id = ?"  # noqa: S608 (constants)
+            row = connection.execute(sql, (file_id,)).fetchone()
+        return None if row is None else rows.to_file(row)
+
+    def files(self, filters: SearchFilters | None = None) -> Iterator[FileInfo]:
+        """Files that pass, by workspace and name."""
+        where, values = file_conditions(filters) if filters else ("", [])
+        condition = f"WHERE {where} " if where else ""
+        with self._database.read() as connection:
+            sql = f"SELECT {rows.FILE_COLUMNS} FROM files {condition}ORDER BY workspace, name"  # noqa: S608
+            found_rows = connection.execute(sql, values).fetchall()
+        return (rows.to_file(row) for row in found_rows)
+
+    def text(self, file_id: FileId) -> str | None:
+        """The stored text of a file."""
+        with self._database.read() as connection:
+            packed = connection.execute(
+                "SELECT packed FROM texts JOIN files ON files.key = texts.file_key WHERE files.id = ?", (file_id,)
+            ).get
+        return None if packed is None else rows.unpack_text(bytes(packed))
+
+    def chunks(self, ids: Sequence[ChunkId], *, filters: SearchFilters | None = None) -> dict[ChunkId, Chunk]:
+        """Chunks by id."""
+        found = self._read_chunks("c.id", list(ids), filters)
+        return {chunk.id: chunk for _, chunk in found}
+
+    def chunks_by_key(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, Chunk]:
+        """Chunks by row key."""
+        return dict(self._read_chunks("c.key", list(keys), filters))
+
+    def chunks_of(self, file_id: FileId, *, start: int = 0, stop: int | None = None) -> list[Chunk]:
+        """A file's chunks in reading order."""
+        with self._database.read() as connection:
+            found_rows = connection.execute(
+                f"SELECT {rows.CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file_key "  # noqa: S608 (constants)
+                "WHERE f.id = ? AND c.ordinal >= ? AND c.ordinal < ? ORDER BY c.ordinal",
+                (file_id, start, 2**62 if stop is None else stop),
+            ).fetchall()
+        return [rows.to_chunk(row) for row in found_rows]
+
+    def chunk_keys(self) -> list[int]:
+        """Every chunk's key, in the order in which they were added."""
+        with self._database.read() as connection:
+            return [key for (key,) in connection.execute("SELECT key FROM chunks ORDER BY key")]
+
+    def document_frequency(self, words: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term occurs."""
+        with self._database.read() as connection:
+            return terms.document_frequency(connection, words)
+
+    def search_terms(
+        self, query: TermQuery, limit: int, *, filters: SearchFilters | None = None
+    ) -> list[tuple[int, float]]:
+        """The best `(key, BM25)`."""
+        with self._database.read() as connection:
+            return terms.search_terms(connection, query, limit, self._compile(connection, filters))
+
+    def search_vector(
+        self, vector: Float32Array, limit: int, *, filters: SearchFilters | None = None
+    ) -> list[tuple[int, float]]:
+        """The nearest `(key, cosine)`."""
+        with self._database.read() as connection:
+            return self._vectors.search(connection, vector, limit, self._compile(connection, filters))
+
+    def vectors(self, keys: Sequence[int]) -> dict[int, Float32Array]:
+        """Stored vectors by chunk key."""
+        found: dict[int, Float32Array] = {}
+        with self._database.read() as connection:
+            for batch in rows.batches(list(keys)):
+                sql = f"SELECT chunk_key, vector FROM vectors WHERE chunk_key IN ({rows.marks(batch)})"  # noqa: S608
+                found.update((key, from_blob(bytes(blob))) for key, blob in connection.execute(sql, batch))
+        return found
+
+    # The whole
+
+    def model(self) -> ModelInfo | None:
+        """The model whose vectors are stored; None while there are none."""
+        with self._database.read() as connection:
+            return rows.read_model(connection)
+
+    def generation(self) -> int:
+        """Rises with every committed change."""
+        with self._database.read() as connection:
+            return rows.read_generation(connection)
+
+    def status(self) -> StoreStatus:
+        """What is in the store."""
+        with self._database.read() as connection:
+            self._vectors.refresh(connection)
+            workspaces = Counter(
+                dict(connection.execute("SELECT workspace, count(*) FROM files GROUP BY workspace ORDER BY workspace"))
+            )
+            return StoreStatus(
+                files=sum(workspaces.values()),
+                chunks=int(connection.execute("SELECT value FROM meta WHERE name = 'chunk_count'").get),
+                generation=rows.read_generation(connection),
+                format=FORMAT,
+                model=rows.read_model(connection),
+                vector_index=self._vectors.kind,
+                bytes_on_disk=sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file()),
+                workspaces=dict(workspaces),
+            )
+
+    def check(self) -> list[Problem]:
+        """Verify every invariant."""
+        with self._database.read() as connection:
+            return check.find_problems(connection, self._vectors)
+
+    def repair(self) -> list[Problem]:
+        """Rebuild terms and vector index, drop orphans; what is still wrong."""
+        with self._database.write() as connection:
+            rows.next_generation(connection)
+            check.drop_orphans(connection)
+            check.rebuild_terms(connection)
+        with self._database.read() as connection:
+            self._vectors.rebuild(connection)
+        return self.check()
+
+    def close(self) -> None:
+        """Save what is worth saving and release everything."""
+        self._vectors.close()
+        self._database.close()
+
+    def _refresh_terms(self) -> None:
+        """Rebuild the term index when another analyser wrote it: its terms would not be found."""
+        fingerprint = analyser_fingerprint()
+        with self._database.read() as connection:
+            written = connection.execute("SELECT value FROM meta WHERE name = 'analyser'").get
+        if written == fingerprint:
+            return
+        with self._database.write() as connection:
+            if connection.execute("SELECT value FROM meta WHERE name = 'analyser'").get != fingerprint:
+                check.rebuild_terms(connection)
+
+    def _remove_file(self, identity: FileId) -> int:
+        with self._database.write() as connection:
+            file_key = connection.execute("SELECT key FROM files WHERE id = ?", (identity,)).get
+            if file_key is None:
+                return 0
+            generation = rows.next_generation(connection)
+            keys = [key for (key,) in connection.execute("SELECT key FROM chunks WHERE file_key = ?", (file_key,))]
+            rows.forget_chunks(connection, keys, generation)
+            rows.count_chunks(connection, -len(keys))
+            connection.execute("DELETE FROM texts WHERE file_key = ?", (file_key,))
+            connection.execute("DELETE FROM files WHERE key = ?", (file_key,))
+        return 1
+
+    def _read_chunks(
+        self, column: str, values: Sequence[str | int], filters: SearchFilters | None
+    ) -> list[tuple[int, Chunk]]:
+        found: list[tuple[int, Chunk]] = []
+        with self._database.read() as connection:
+            compiled = self._compile(connection, filters)
+            for batch in rows.batches(values):
+                found_rows = connection.execute(
+                    f"SELECT {rows.CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file_key "  # noqa: S608
+                    f"WHERE {column} IN ({rows.marks(batch)})",
+                    batch,
+                )
+                found.extend((row[0], rows.to_chunk(row)) for row in found_rows if compiled.passes(row[1]))
+        return found
+
+    def _compile(self, connection: apsw.Connection, filters: SearchFilters | None) -> CompiledFilter:
+        """The filter for the connection's snapshot, compiled once per generation."""
+        if filters is None or filters.selects_all:
+            return compile_filter(connection, None)
+        name = (rows.read_generation(connection), filters.model_copy(update={"min_relevance": 0.0}).model_dump_json())
+        with self._filters_lock:
+            if name in self._filters:
+                self._filters.move_to_end(name)
+                return self._filters[name]
+        compiled = compile_filter(connection, filters)
+        with self._filters_lock:
+            self._filters[name] = compiled
+            while len(self._filters) > FILTER_CACHE:
+                self._filters.popitem(last=False)
+        return compiled
