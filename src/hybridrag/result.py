@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, Never, NoReturn, TypeVar
 
 from hybridrag.errors import RAGError
 
@@ -44,7 +44,8 @@ class Err(Generic[E_co]):
 
     error: E_co
 
-    def map(self, function: Callable[[object], object]) -> Err[E_co]:  # noqa: ARG002 (same shape as Ok.map)
+    # Never: whatever a function takes, it may stand here, because it is not called.
+    def map(self, function: Callable[[Never], object]) -> Err[E_co]:  # noqa: ARG002 (same shape as Ok.map)
         """A failure stays as it is."""
         return self
 

@@ -7,11 +7,16 @@ of any search pass the default `minRelevance`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from hybridrag.errors import InvalidInput
 from hybridrag.types.queries import RRFConfig, SearchStrategy, SearchWeights
 from hybridrag.types.results import Hit
+
+T = TypeVar("T")
 
 RRF_K = 60  # Cormack et al., SIGIR 2009; ranks are 1-based
 
@@ -19,15 +24,20 @@ CALIBRATION_POWER = 0.5
 """At the power 0.5, rank 10 in the least weighted search (0.20) is reported as 0.42; linearly it would be 0.17,
 under the default `minRelevance` of 0.3."""
 
+SIGNIFICANT_DIGITS = 15
+"""Of a rank sum. Beyond them is rounding: .2/61 + .3/61 and .5/61 are a tie, not an order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fused:
     """A hit with where each search ranked it and what that adds up to."""
 
     hit: Hit
+    """As the first search found it, with the path, entities and relations of them all."""
     ranks: Mapping[SearchStrategy, int]
     """1-based, only of the searches that found it."""
     scores: Mapping[SearchStrategy, float]
+    """Each search's own score of it."""
     rrf: float
     """The weighted reciprocal rank sum, which decides the order."""
     combined: float
@@ -39,20 +49,20 @@ def rrf_score(
 ) -> float:
     """The sum of `weight / (k + rank)` over the searches that found the item; ranks are 1-based.
 
+    ({keyword: 2, graph: 1}, weights .5/.0/.5, k=60, raw) -> .5/62 + .5/61
+
     With `normalize_scores` (the default) the sum is calibrated to 0-1. It is divided by the best possible sum over
     *all* searches, not over those that found the item: else one list would count as much as three.
 
-    ({keyword: 2, graph: 1}, weights .5/.0/.5, k=60, raw) -> .5/62 + .5/61
+    Raises:
+        InvalidInput: a rank below 1.
     """
     config = config or RRFConfig()
-    total = 0.0
-    for strategy, rank in ranks.items():
-        if rank is None:
-            continue
+    found = {strategy: rank for strategy, rank in ranks.items() if rank is not None}
+    for strategy, rank in found.items():
         if rank < 1:
-            msg = f"ranks are 1-based; {strategy.value} has {rank}"
-            raise ValueError(msg)
-        total += weights.of(strategy) / (config.k + rank)
+            raise InvalidInput(f"Ranks are 1-based; {strategy.value} has {rank}.")
+    total = _rank_sum(found, {strategy: weights.of(strategy) for strategy in found}, config.k)
     if not config.normalize_scores:
         return total
     # A caller that ran fewer than three searches gives the others a weight of 0 (BR-011).
@@ -70,34 +80,64 @@ def calibrate(rrf: float, *, best: float) -> float:
 
 
 def fuse(rankings: Mapping[SearchStrategy, Sequence[Hit]], weights: SearchWeights, k: int = RRF_K) -> list[Fused]:
-    """Merge rankings by weighted reciprocal rank; ties break on id.
+    """Merge rankings by weighted reciprocal rank; ties go to what more searches found, then break on id.
 
     {keyword: [a, b], graph: [b]}, equal weights -> b (1/62 + 1/61), then a (1/61)
 
     A search that is not in `rankings` did not run and does not count towards the best possible sum; one that ran
-    and found nothing does.
+    and found nothing does. Searches that all weigh 0 count alike.
     """
-    first: dict[str, Hit] = {}
+    hits: dict[str, Hit] = {}
     ranks: dict[str, dict[SearchStrategy, int]] = {}
     scores: dict[str, dict[SearchStrategy, float]] = {}
-    for strategy, hits in rankings.items():
-        for rank, hit in enumerate(hits, start=1):
-            first.setdefault(hit.id, hit)
-            # A search that names an item twice means its better rank.
-            ranks.setdefault(hit.id, {}).setdefault(strategy, rank)
-            scores.setdefault(hit.id, {}).setdefault(strategy, hit.score)
-    best = sum(weights.of(strategy) for strategy in rankings) / (k + 1)
+    for strategy, ranking in rankings.items():
+        for rank, hit in enumerate(_without_repeats(ranking), start=1):
+            known = hits.get(hit.id)
+            hits[hit.id] = hit if known is None else _joined(known, hit)
+            ranks.setdefault(hit.id, {})[strategy] = rank
+            scores.setdefault(hit.id, {})[strategy] = hit.score
+    shares = _shares(rankings, weights)
+    best = math.fsum(shares.values()) / (k + 1)
     fused = []
-    for identity, hit in first.items():
-        rrf = sum(weights.of(strategy) / (k + rank) for strategy, rank in ranks[identity].items())
-        fused.append(
-            Fused(
-                hit=hit,
-                ranks=ranks[identity],
-                scores=scores[identity],
-                rrf=rrf,
-                combined=calibrate(rrf, best=best),
-            )
-        )
-    fused.sort(key=lambda item: (-item.rrf, item.hit.id))
+    for identity, hit in hits.items():
+        rrf = _rank_sum(ranks[identity], shares, k)
+        fused.append(Fused(hit, ranks[identity], scores[identity], rrf=rrf, combined=calibrate(rrf, best=best)))
+    fused.sort(key=lambda item: (-item.rrf, -len(item.ranks), item.hit.id))
     return fused
+
+
+def _rank_sum(ranks: Mapping[SearchStrategy, int], shares: Mapping[SearchStrategy, float], k: int) -> float:
+    # An exact sum does not depend on the order of the searches.
+    total = math.fsum(shares[strategy] / (k + rank) for strategy, rank in ranks.items())
+    return float(f"{total:.{SIGNIFICANT_DIGITS}g}")
+
+
+def _shares(strategies: Collection[SearchStrategy], weights: SearchWeights) -> dict[SearchStrategy, float]:
+    shares = {strategy: weights.of(strategy) for strategy in strategies}
+    # Without this, a search asked for alone under weights that leave it out would come back in the order of ids.
+    return shares if any(shares.values()) else dict.fromkeys(shares, 1.0)
+
+
+def _without_repeats(ranking: Sequence[Hit]) -> list[Hit]:
+    """A search that names an item twice means its better rank, and costs the others none."""
+    first: dict[str, Hit] = {}
+    for hit in ranking:
+        first.setdefault(hit.id, hit)
+    return list(first.values())
+
+
+def _joined(known: Hit, other: Hit) -> Hit:
+    """One hit with what both searches know about the item: the graph's path must survive a keyword match."""
+    return replace(
+        known,
+        key=known.key or other.key,
+        path=known.path or other.path,
+        entity_ids=_union(known.entity_ids, other.entity_ids),
+        relation_ids=_union(known.relation_ids, other.relation_ids),
+        community_id=known.community_id or other.community_id,
+        details={**other.details, **known.details},
+    )
+
+
+def _union(some: tuple[T, ...], more: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys((*some, *more)))

@@ -26,19 +26,18 @@ def highlight_fragment(
 
     It is cut only between characters that a reader sees, always contains the first match whole, and is no longer
     than `max_length` with its ellipses unless the match itself is. Without matches it is the start of the text.
+    Empty matches, and what of a match lies outside the text, count for nothing.
     """
-    spans = sorted((max(0, start), min(len(text), end)) for start, end in matches)
-    spans = _merged([(start, end) for start, end in spans if start < end])
+    clipped = sorted((max(0, start), min(len(text), end)) for start, end in matches)
+    spans = [(start, end) for start, end in clipped if start < end]
     if not spans:
-        end = snap_to_grapheme(text, min(len(text), max_length), -1)
+        end = snap_to_grapheme(text, min(len(text), max(0, max_length)), -1)
         return Highlight(field=field, fragment=text[:end])
-    first, last = _window(text, spans[0], context=context, max_length=max_length)
-    before = ELLIPSIS if first > 0 else ""
-    after = ELLIPSIS if last < len(text) else ""
+    first, last = _window(text, spans[0], context=max(0, context), max_length=max_length)
+    before, after = _ellipses(text, first, last, max_length=max_length)
     shift = len(before) - first
-    offsets = tuple(
-        HighlightOffset(start=start + shift, end=end + shift) for start, end in spans if first <= start and end <= last
-    )
+    inside = _merged([(start, end) for start, end in spans if first <= start and end <= last])
+    offsets = tuple(HighlightOffset(start=start + shift, end=end + shift) for start, end in inside)
     return Highlight(field=field, fragment=f"{before}{text[first:last]}{after}", offsets=offsets)
 
 
@@ -52,6 +51,14 @@ def _window(text: str, match: tuple[int, int], *, context: int, max_length: int)
     left = min(context, start, room - right)
     # Inwards, so that snapping never makes it longer than was asked for.
     return min(start, snap_to_grapheme(text, start - left, 1)), max(end, snap_to_grapheme(text, end + right, -1))
+
+
+def _ellipses(text: str, first: int, last: int, *, max_length: int) -> tuple[str, str]:
+    """What stands before and after the stretch: nothing where a long match leaves no room for it."""
+    before = ELLIPSIS if first > 0 else ""
+    after = ELLIPSIS if last < len(text) else ""
+    fits = len(before) + (last - first) + len(after) <= max_length
+    return (before, after) if fits else ("", "")
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -57,13 +57,19 @@ def deduplicate(items: Sequence[SearchResultItem], *, merge: Merge = Merge.MAX_S
 
 
 def filter_by_min_relevance(items: Sequence[SearchResultItem], min_relevance: float) -> list[SearchResultItem]:
-    """The results whose combined score is at least `min_relevance` (BR-007)."""
+    """The results whose combined score is at least `min_relevance` (BR-007); the order stays.
+
+    combined .2, .3, .6 at least .3 -> .3, .6
+    """
     return [item for item in items if item.relevance.combined >= min_relevance]
 
 
 def sort_by_score(
     items: Sequence[SearchResultItem], *, order: Literal["asc", "desc"] = "desc"
 ) -> list[SearchResultItem]:
-    """Best first by default; equal scores break on id, so that pages never overlap."""
+    """Best first by default; equal scores break on id, so that pages never overlap.
+
+    [a .4, c .7, b .7] -> [b .7, c .7, a .4]
+    """
     sign = -1.0 if order == "desc" else 1.0
     return sorted(items, key=lambda item: (sign * item.score, item.id))
