@@ -1,0 +1,462 @@
+"""The whole flow on one screen: open, add, sync, remove, look, close."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import ParamSpec, Self, TypeVar
+
+from hybridrag.config import Settings, load_settings
+from hybridrag.documents.chunk import ChunkSize, passage_text
+from hybridrag.documents.isolate import IsolatedReader
+from hybridrag.documents.limits import ReadLimits
+from hybridrag.documents.read import read_document
+from hybridrag.documents.walk import find_files
+from hybridrag.errors import DocumentError, DocumentTooLarge, InvalidInput
+from hybridrag.ingest import Ingest, Read, Source, removed
+from hybridrag.models.load import load_embedder
+from hybridrag.protocols import Embedder, Problem, StoreStatus
+from hybridrag.stores.embedded.store import EmbeddedStore
+from hybridrag.types.documents import Document, FileInfo
+from hybridrag.types.ids import FileId
+from hybridrag.types.queries import SearchFilters
+from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
+
+REEMBED_BATCH = 256
+"""Chunks embedded between two commits of a re-embedding: what an interruption loses at most."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Engine:
+    """A search index over documents, kept in one directory.
+
+    with Engine.open("docs.hybridrag") as engine:
+        engine.add("reports/")
+
+    Safe to share between threads. Several processes may read while one writes.
+    """
+
+    def __init__(self, store: EmbeddedStore, settings: Settings, *, embedder: Embedder | None = None) -> None:
+        self.settings = settings
+        self._store = store
+        self._embedder = embedder
+        self._lock = threading.RLock()
+        self._bound = False
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        settings: Settings | None = None,
+        embedder: Embedder | None = None,
+        create: bool = True,
+    ) -> Self:
+        """Open the index at `path`, or where the settings say; make it if missing.
+
+        Settings come from hybridrag.toml and the environment unless given. The model is loaded when first needed.
+
+        Raises:
+            StoreNotFound: there is none and `create` is off.
+            StoreError: it cannot be opened, read or made.
+            InvalidSettings: a setting is wrong.
+        """
+        settings = settings or load_settings().settings
+        store = EmbeddedStore.open(
+            Path(path) if path is not None else settings.index.path,
+            create=create,
+            busy_timeout=settings.store.busy_timeout_seconds,
+            vector_index=settings.store.vector_index,
+        )
+        return cls(store, settings, embedder=embedder)
+
+    # Documents in
+
+    def add(
+        self,
+        source: str | Path | Sequence[str | Path],
+        *,
+        workspace: str | None = None,
+        on_progress: OnProgress | None = None,
+        stop: threading.Event | None = None,
+    ) -> IngestReport:
+        """Take in files and folders; unchanged ones cost nothing, changed ones are replaced.
+
+        A file that cannot be read is reported in the outcome, and the rest goes on.
+
+        Raises:
+            StoreError: the index cannot be written.
+            StageError: the embedding model cannot be used.
+        """
+        sources, failures = self._found([source] if isinstance(source, str | Path) else source)
+        return self._ingest(sources, failures, workspace, on_progress, stop)
+
+    def add_text(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        mime_type: str = "text/plain",
+        workspace: str | None = None,
+        modified: datetime | None = None,
+    ) -> IngestReport:
+        """Take in a text under a name; the same name again replaces it.
+
+        Without a name it gets one from its content, so that adding it twice changes nothing.
+        """
+        data = text.encode("utf-8", "replace")
+        return self.add_bytes(data, name=name, title=title, mime_type=mime_type, workspace=workspace, modified=modified)
+
+    def add_bytes(
+        self,
+        data: bytes,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        mime_type: str | None = None,
+        workspace: str | None = None,
+        modified: datetime | None = None,
+    ) -> IngestReport:
+        """Take in the bytes of a file that is not on disk; the name's ending or the MIME type says what it is."""
+        name = name or f"text:{blake2b(data, digest_size=8).hexdigest()}"
+        source = Source(name=name, load=lambda: data, mime_type=mime_type, modified=modified, title=title)
+        return self._ingest([source], [], workspace, None, None)
+
+    def sync(
+        self,
+        folder: str | Path,
+        *,
+        workspace: str | None = None,
+        on_progress: OnProgress | None = None,
+        stop: threading.Event | None = None,
+    ) -> IngestReport:
+        """Make the index hold exactly what the folder holds: add what is new, replace what changed, remove what is gone.
+
+        A file that is there but cannot be read keeps what the index has of it. Files from elsewhere are not touched.
+
+        Raises:
+            InvalidInput: the folder does not exist; nothing is removed.
+        """
+        root = Path(folder).absolute()
+        if not root.is_dir():
+            raise InvalidInput(f"There is no folder {root}; nothing was changed.", hint="Check the path.")
+        began = time.monotonic()
+        sources, failures = self._found([root])
+        report = self._ingest(sources, failures, workspace, on_progress, stop)
+        if report.interrupted:
+            return report
+        there = {source.name for source in sources} | {error.name for error in failures}
+        gone = [
+            file
+            for file in self.files(workspace=workspace or self.settings.index.workspace)
+            if _is_below(file.name, root) and file.name not in there
+        ]
+        self._store.remove_files([file.id for file in gone])
+        outcomes = (*report.outcomes, *(removed(file.name, file.id) for file in gone))
+        return IngestReport(outcomes=outcomes, seconds=time.monotonic() - began)
+
+    def remove(
+        self, *targets: str | Path | FileId, workspace: str | None = None, everything: bool = False
+    ) -> IngestReport:
+        """Forget files: by id, by name or path, or everything below a folder.
+
+        `everything=True` empties the workspace. A target that names nothing is reported as failed.
+        """
+        if everything == bool(targets):
+            raise InvalidInput("Say either which files to remove, or everything=True.")
+        began = time.monotonic()
+        files = list(self.files(workspace=workspace))
+        outcomes: list[FileOutcome] = []
+        chosen: dict[FileId, FileInfo] = {file.id: file for file in files} if everything else {}
+        for target in targets:
+            matching = [file for file in files if _is_target(file, target)]
+            chosen.update((file.id, file) for file in matching)
+            if not matching:
+                outcomes.append(
+                    FileOutcome(name=str(target), state=FileState.FAILED, reason=f"{target}: it is not in the index.")
+                )
+        self._store.remove_files(list(chosen))
+        self._store.flush()
+        outcomes.extend(removed(file.name, file.id) for file in chosen.values())
+        return IngestReport(outcomes=tuple(outcomes), seconds=time.monotonic() - began)
+
+    # Looking
+
+    def files(self, *, workspace: str | None = None, filters: SearchFilters | None = None) -> Iterator[FileInfo]:
+        """The files in the index, by workspace and name."""
+        if workspace is not None:
+            filters = (filters or SearchFilters()).model_copy(update={"workspace_ids": (workspace,)})
+        return self._store.files(filters)
+
+    def text(self, file_id: FileId) -> str | None:
+        """The stored text of a file, which offsets point into."""
+        return self._store.text(file_id)
+
+    def status(self) -> StoreStatus:
+        """What the index holds, with which model, on how many bytes."""
+        return self._store.status()
+
+    @property
+    def path(self) -> Path:
+        """The directory of the index."""
+        return self._store.path
+
+    # Upkeep
+
+    def check(self) -> list[Problem]:
+        """Verify that everything in the index agrees; an empty list means that it does."""
+        return self._store.check()
+
+    def repair(self, *, on_progress: OnProgress | None = None) -> list[Problem]:
+        """Rebuild everything that is derived; what is still wrong afterwards needs its files added again."""
+        del on_progress
+        return self._store.repair()
+
+    def reembed(self, *, on_progress: OnProgress | None = None, stop: threading.Event | None = None) -> int:
+        """Embed every chunk anew with the model that the settings name; searches use the old vectors until the end.
+
+        How many chunks were embedded. An interrupted run goes on where it stopped.
+        """
+        embedder = self._load_embedder()
+        store = self._store
+        total = store.status().chunks
+        store.begin_reembedding(embedder.info)
+        done = 0
+        while True:
+            while keys := store.unstaged_keys(REEMBED_BATCH):
+                if stop is not None and stop.is_set():
+                    return done
+                passages = self._passages(keys)
+                pooled = embedder.embed_passages(list(passages.values())).pooled
+                store.stage_vectors(dict(zip(passages, pooled, strict=True)))
+                done += len(passages)
+                if on_progress is not None:
+                    on_progress(Progress(stage="reembed", chunks_done=done, chunks_total=max(total, done)))
+            if store.finish_reembedding(embedder.info):
+                store.flush(force=True)
+                return done
+
+    def close(self) -> None:
+        """Release the index; what was added stays."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # The same for callers in an event loop
+
+    async def aadd(
+        self,
+        source: str | Path | Sequence[str | Path],
+        *,
+        workspace: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> IngestReport:
+        """`add` without blocking the event loop; cancelling stops after the file in work."""
+        return await self._in_thread_until_cancelled(
+            lambda stop: self.add(source, workspace=workspace, on_progress=on_progress, stop=stop)
+        )
+
+    async def aadd_text(self, text: str, *, name: str | None = None, workspace: str | None = None) -> IngestReport:
+        """`add_text` without blocking the event loop."""
+        return await _in_thread(self.add_text, text, name=name, workspace=workspace)
+
+    async def async_folder(
+        self, folder: str | Path, *, workspace: str | None = None, on_progress: OnProgress | None = None
+    ) -> IngestReport:
+        """`sync` without blocking the event loop; cancelling stops after the file in work."""
+        return await self._in_thread_until_cancelled(
+            lambda stop: self.sync(folder, workspace=workspace, on_progress=on_progress, stop=stop)
+        )
+
+    async def aremove(
+        self, *targets: str | Path | FileId, workspace: str | None = None, everything: bool = False
+    ) -> IngestReport:
+        """`remove` without blocking the event loop."""
+        return await _in_thread(self.remove, *targets, workspace=workspace, everything=everything)
+
+    async def afiles(self, *, workspace: str | None = None, filters: SearchFilters | None = None) -> list[FileInfo]:
+        """`files` without blocking the event loop."""
+        return await _in_thread(lambda: list(self.files(workspace=workspace, filters=filters)))
+
+    async def astatus(self) -> StoreStatus:
+        """`status` without blocking the event loop."""
+        return await _in_thread(self.status)
+
+    async def aclose(self) -> None:
+        """`close` without blocking the event loop."""
+        await _in_thread(self.close)
+
+    # Parts
+
+    def embedder(self) -> Embedder:
+        """The model, loaded on first use and checked against the one that wrote the index.
+
+        Raises:
+            ModelMismatch: the index was written with another model.
+            ModelUnavailable: its weights cannot be loaded.
+        """
+        with self._lock:
+            embedder = self._load_embedder()
+            if not self._bound:
+                self._store.bind_model(embedder.info)
+                self._bound = True
+            return embedder
+
+    def _load_embedder(self) -> Embedder:
+        with self._lock:
+            if self._embedder is None:
+                chosen = self.settings.embedding
+                self._embedder = load_embedder(
+                    model=chosen.model,
+                    provider=chosen.provider,
+                    cache_dir=chosen.cache_dir,
+                    threads=chosen.threads,
+                    base_url=chosen.base_url,
+                    api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
+                    dimensions=chosen.dimensions,
+                    batch_size=chosen.batch_size,
+                    timeout_seconds=chosen.timeout_seconds,
+                    max_retries=chosen.max_retries,
+                    requests_per_minute=chosen.requests_per_minute,
+                )
+            return self._embedder
+
+    def _ingest(
+        self,
+        sources: Sequence[Source],
+        failures: Sequence[DocumentError],
+        workspace: str | None,
+        on_progress: OnProgress | None,
+        stop: threading.Event | None,
+    ) -> IngestReport:
+        with self._reader() as read:
+            ingest = Ingest(
+                store=self._store,
+                embedder=self.embedder,
+                read=read,
+                workspace=workspace or self.settings.index.workspace,
+                size=ChunkSize(
+                    max_tokens=self.settings.chunking.max_tokens,
+                    overlap_tokens=self.settings.chunking.overlap_tokens,
+                ),
+                on_progress=on_progress,
+                stop=stop,
+            )
+            try:
+                return ingest.run(sources, failures)
+            finally:
+                self._store.flush()
+
+    @contextmanager
+    def _reader(self) -> Iterator[Read]:
+        """Reads bytes with the limits of the settings, in a process of its own where the settings say so."""
+        limits = self._limits()
+        if not self.settings.documents.isolate:
+            yield partial(_read_here, limits=limits)
+            return
+        with IsolatedReader() as isolated:
+
+            def read(data: bytes, source: Source) -> Document:
+                return isolated.read(
+                    data, name=source.name, mime_type=source.mime_type, limits=limits, modified=source.modified
+                )
+
+            yield read
+
+    def _limits(self) -> ReadLimits:
+        chosen = self.settings.documents
+        return ReadLimits(
+            max_file_bytes=chosen.max_file_bytes,
+            max_text_chars=chosen.max_text_chars,
+            max_pages=chosen.max_pages,
+            max_unpacked_bytes=chosen.max_unpacked_bytes,
+            max_unpack_ratio=int(chosen.max_unpack_ratio),
+            max_rows=chosen.max_rows,
+            max_seconds=int(chosen.max_seconds),
+            max_memory_bytes=chosen.max_memory_bytes,
+        )
+
+    def _found(self, paths: Sequence[str | Path]) -> tuple[list[Source], list[DocumentError]]:
+        """The files that the paths name, without those that the index itself is made of."""
+        sources: dict[str, Source] = {}
+        failures: list[DocumentError] = []
+        own = self.path.absolute()
+        limit = self.settings.documents.max_file_bytes
+        for found in find_files(
+            [Path(path).absolute() for path in paths],
+            excludes=self.settings.documents.exclude,
+            include_hidden=self.settings.documents.include_hidden,
+        ):
+            if isinstance(found, DocumentError):
+                failures.append(found)
+            elif own != found.path and own not in found.path.parents:
+                sources[str(found.path)] = Source(
+                    name=str(found.path),
+                    load=partial(_load_file, found.path, limit),
+                    modified=datetime.fromtimestamp(found.modified, tz=UTC),
+                )
+        return list(sources.values()), failures
+
+    def _passages(self, keys: Sequence[int]) -> dict[int, str]:
+        chunks = self._store.chunks_by_key(keys)
+        titles = {
+            file_id: file.title if (file := self._store.file(file_id)) else None
+            for file_id in {chunk.file_id for chunk in chunks.values()}
+        }
+        return {key: passage_text(chunk, titles[chunk.file_id]) for key, chunk in chunks.items()}
+
+    async def _in_thread_until_cancelled(self, work: Callable[[threading.Event], T]) -> T:
+        stop = threading.Event()
+        future = asyncio.ensure_future(_in_thread(work, stop))
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait([future])
+            raise
+
+
+async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return await asyncio.to_thread(function, *args, **kwargs)
+
+
+def _read_here(data: bytes, source: Source, *, limits: ReadLimits) -> Document:
+    return read_document(data, name=source.name, mime_type=source.mime_type, limits=limits, modified=source.modified)
+
+
+def _load_file(path: Path, limit: int) -> bytes:
+    """The bytes of a file, refused by its size before it is read."""
+    size = path.stat().st_size
+    if size > limit:
+        raise DocumentTooLarge(path, f"has {size:,} bytes, more than {limit:,}", setting="documents.max_file_bytes")
+    return path.read_bytes()
+
+
+def _is_below(name: str, root: Path) -> bool:
+    return root in Path(name).parents
+
+
+def _is_target(file: FileInfo, target: str | Path | FileId) -> bool:
+    if isinstance(target, FileId):
+        return file.id == target
+    if str(target) in {file.name, file.id}:
+        return True
+    path = Path(target).absolute()
+    return file.name == str(path) or _is_below(file.name, path)

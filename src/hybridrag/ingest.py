@@ -1,0 +1,246 @@
+"""The way of a document into the index: read, cut, embed what is new, write as a whole.
+
+Files are prepared ahead by one thread while the model embeds; small files share the model's batches; each file is
+written in one transaction, so that stopping at any moment leaves whole files only.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+
+import numpy as np
+
+from hybridrag.documents.chunk import ChunkSize, chunk_document, passage_text
+from hybridrag.errors import DocumentError
+from hybridrag.protocols import Embedder, NewChunk, Store
+from hybridrag.types.base import Float32Array
+from hybridrag.types.documents import Chunk, Document, FileInfo
+from hybridrag.types.ids import FileId, file_id_for
+from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
+
+PIPELINE_VERSION = 1
+"""Raised when readers or chunking change what they make of a file: files are then taken in anew."""
+
+EMBED_BATCH = 64
+"""Passages handed to the model at once: small files together fill it."""
+
+PREPARE_AHEAD = 4
+"""Files read ahead of the model. More would only hold memory: reading is faster than embedding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document to take in. `load` is called when its turn comes and returns its bytes."""
+
+    name: str
+    load: Callable[[], bytes]
+    mime_type: str | None = None
+    modified: datetime | None = None
+    created: datetime | None = None
+    title: str | None = None
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """A file on its way in: what it has, and which passages need the model."""
+
+    file: FileInfo
+    text: str
+    chunks: list[Chunk]
+    passages: list[str]
+    known: dict[str, Float32Array]
+    existed: bool
+    missing: list[str] = field(default_factory=list)
+
+
+Read = Callable[[bytes, Source], Document]
+"""Makes a document of bytes: the readers, in this process or isolated from it."""
+
+
+class Ingest:
+    """Takes documents into a store.
+
+    One instance serves one call of add or sync.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Callable[[], Embedder],
+        read: Read,
+        workspace: str,
+        size: ChunkSize,
+        on_progress: OnProgress | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._read = read
+        self._workspace = workspace
+        self._size = size
+        self._on_progress = on_progress
+        self._stop = stop or threading.Event()
+        self._files_done = self._files_total = 0
+        self._chunks_done = self._chunks_total = 0
+
+    def run(self, sources: Sequence[Source], failures: Iterable[DocumentError] = ()) -> IngestReport:
+        """Take in every source; one outcome each. `failures` are paths that could not even be found.
+
+        A file that cannot be read is an outcome. A store or model that fails would fail for every file: it is raised,
+        and what was written stays.
+
+        Raises:
+            StoreError: the store cannot be written.
+            StageError: the model cannot embed.
+        """
+        began = time.monotonic()
+        outcomes = [_failed(error.name, error) for error in failures]
+        self._files_total = len(sources)
+        for outcome in self._outcomes(sources):
+            outcomes.append(outcome)
+            self._files_done += 1
+            self._tell("write", outcome.name)
+        return IngestReport(
+            outcomes=tuple(outcomes),
+            seconds=time.monotonic() - began,
+            interrupted=self._stop.is_set() and self._files_done < self._files_total,
+        )
+
+    def _outcomes(self, sources: Sequence[Source]) -> Iterator[FileOutcome]:
+        batch: list[_Prepared] = []
+        waiting = 0
+        for step in self._prepared(sources):
+            if isinstance(step, FileOutcome):
+                yield step
+                continue
+            batch.append(step)
+            waiting += len(step.missing)
+            self._chunks_total += len(step.chunks)
+            if waiting >= EMBED_BATCH:
+                yield from self._finish(batch)
+                batch, waiting = [], 0
+        yield from self._finish(batch)
+
+    def _prepared(self, sources: Sequence[Source]) -> Iterator[_Prepared | FileOutcome]:
+        """Each source prepared, in order, some ahead of time."""
+        with ThreadPoolExecutor(1, thread_name_prefix="hybridrag-read") as pool:
+            ahead: list[Future[_Prepared | FileOutcome]] = []
+            remaining = iter(sources)
+            try:
+                while not self._stop.is_set():
+                    while len(ahead) < PREPARE_AHEAD and (source := next(remaining, None)) is not None:
+                        ahead.append(pool.submit(self._prepare, source))
+                    if not ahead:
+                        return
+                    yield ahead.pop(0).result()
+            finally:
+                for future in ahead:
+                    future.cancel()
+
+    def _prepare(self, source: Source) -> _Prepared | FileOutcome:
+        try:
+            self._tell("read", source.name)
+            return self._prepare_or_raise(source)
+        except DocumentError as error:
+            return _failed(source.name, error)
+        except OSError as error:
+            return _failed(source.name, DocumentError(source.name, error.strerror or str(error)))
+
+    def _prepare_or_raise(self, source: Source) -> _Prepared | FileOutcome:
+        data = source.load()
+        file_id = file_id_for(self._workspace, source.name)
+        content_hash = self._content_hash(data, source)
+        known = self._store.file(file_id)
+        if known is not None and known.content_hash == content_hash:
+            return FileOutcome(name=source.name, state=FileState.UNCHANGED, file_id=file_id, chunks=known.chunk_count)
+        document = self._read(data, source)
+        embedder = self._embedder()
+        chunks = chunk_document(document, file_id=file_id, token_spans=embedder.token_spans, size=self._size)
+        title = source.title or document.title
+        file = FileInfo(
+            id=file_id,
+            name=source.name,
+            workspace=self._workspace,
+            mime_type=document.mime_type,
+            title=title,
+            content_hash=content_hash,
+            size=len(data),
+            created=source.created or document.created,
+            modified=source.modified or document.modified,
+            added=datetime.now(tz=UTC),
+            chunk_count=len(chunks),
+            metadata=document.metadata,
+        )
+        passages = [passage_text(chunk, title) for chunk in chunks]
+        vectors = self._store.known_vectors(passages)
+        missing = [passage for passage in dict.fromkeys(passages) if passage not in vectors]
+        return _Prepared(file, document.text, chunks, passages, vectors, known is not None, missing)
+
+    def _content_hash(self, data: bytes, source: Source) -> str:
+        """What decides whether a file changed: its bytes, and how they would be read and cut."""
+        how = (PIPELINE_VERSION, self._size.max_tokens, self._size.overlap_tokens, source.mime_type, source.title)
+        return blake2b(data, digest_size=20, key=blake2b(repr(how).encode(), digest_size=20).digest()).hexdigest()
+
+    def _finish(self, batch: Sequence[_Prepared]) -> Iterator[FileOutcome]:
+        """Embed what is missing across the batch, then write its files one by one."""
+        vectors = self._embed(list(dict.fromkeys(passage for item in batch for passage in item.missing)))
+        for item in batch:
+            if any(passage not in vectors for passage in item.missing):
+                continue  # stopped half-way through the batch: this file was not finished
+            yield self._write(item, vectors)
+
+    def _embed(self, passages: Sequence[str]) -> dict[str, Float32Array]:
+        vectors: dict[str, Float32Array] = {}
+        for first in range(0, len(passages), EMBED_BATCH):
+            if self._stop.is_set():
+                break
+            piece = passages[first : first + EMBED_BATCH]
+            pooled = self._embedder().embed_passages(piece).pooled
+            vectors.update(zip(piece, pooled, strict=True))
+            self._chunks_done += len(piece)
+            self._tell("embed", "")
+        return vectors
+
+    def _write(self, item: _Prepared, vectors: dict[str, Float32Array]) -> FileOutcome:
+        new = [
+            NewChunk(chunk=chunk, passage=passage, vector=np.asarray(item.known.get(passage, vectors.get(passage))))
+            for chunk, passage in zip(item.chunks, item.passages, strict=True)
+        ]
+        self._store.put_file(item.file, item.text, new)
+        self._chunks_done += len(item.passages) - len(item.missing)
+        return FileOutcome(
+            name=item.file.name,
+            state=FileState.UPDATED if item.existed else FileState.ADDED,
+            file_id=item.file.id,
+            chunks=len(item.chunks),
+            embedded=len(item.missing),
+        )
+
+    def _tell(self, stage: str, current: str) -> None:
+        if self._on_progress is not None:
+            self._on_progress(
+                Progress(
+                    stage=stage,
+                    files_done=self._files_done,
+                    files_total=self._files_total,
+                    chunks_done=self._chunks_done,
+                    chunks_total=max(self._chunks_total, self._chunks_done),
+                    current=current,
+                )
+            )
+
+
+def _failed(name: str, error: DocumentError) -> FileOutcome:
+    return FileOutcome(name=name, state=FileState.FAILED, reason=str(error))
+
+
+def removed(name: str, file_id: FileId) -> FileOutcome:
+    """The outcome of a file that is gone."""
+    return FileOutcome(name=name, state=FileState.REMOVED, file_id=file_id)
