@@ -47,17 +47,18 @@ def grapheme_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def snap_to_grapheme(text: str, index: int, direction: Literal["back", "forward"] = "back") -> int:
-    """The nearest place at or before (after) `index` where `text` may be cut; an index outside is brought inside.
+def snap_to_grapheme(text: str, index: int, direction: Literal[-1, 1] = -1) -> int:
+    """The nearest place at or before `index` (after it with 1) where `text` may be cut.
 
-    ("か\u3099く", 1, "back") -> 0; ("か\u3099く", 1, "forward") -> 2
+    An index outside of the text is brought inside.
+
+    ("か\u3099く", 1, -1) -> 0; ("か\u3099く", 1, 1) -> 2
     """
     index = max(0, min(index, len(text)))
-    step = -1 if direction == "back" else 1
     for _ in range(MAX_CLUSTER):
         if index in (0, len(text)) or _is_border(text, index):
             return index
-        index += step
+        index += direction
     return index
 
 
