@@ -1,1 +1,265 @@
-"""HybridRAG: search your own documents by keyword, meaning and knowledge graph at once."""
+"""HybridRAG: search your own documents by keyword, meaning and knowledge graph at once.
+
+`from hybridrag import ...` is the whole public API. A name is loaded when it is first used, so that the command
+line starts fast and nobody pays for what they do not call.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hybridrag.config import LoadedSettings, Settings, ShownSetting, load_settings
+    from hybridrag.errors import (
+        DeadlineExceeded,
+        DocumentError,
+        DocumentTooLarge,
+        InvalidInput,
+        InvalidQuery,
+        InvalidSettings,
+        ModelMismatch,
+        ModelUnavailable,
+        NotFound,
+        ProviderError,
+        RAGError,
+        StageError,
+        StoreBusy,
+        StoreCorrupt,
+        StoreError,
+        StoreNotFound,
+        StoreVersionMismatch,
+        UnknownFormat,
+        UnreadableDocument,
+    )
+    from hybridrag.protocols import Embedder, ModelInfo, Passages
+    from hybridrag.queries.expand import expand_query
+    from hybridrag.queries.plan import default_weights
+    from hybridrag.result import Err, Ok, Result
+    from hybridrag.schema import check_json, json_schema, schema_names
+    from hybridrag.search.fuse import Fused, fuse, rrf_score
+    from hybridrag.search.highlight import highlight_fragment
+    from hybridrag.search.select import Merge, deduplicate, filter_by_min_relevance, normalise_scores, sort_by_score
+    from hybridrag.steps import Step, StepState
+    from hybridrag.types.documents import Block, BlockKind, Chunk, Document, FileInfo
+    from hybridrag.types.graph import Community, Entity, EntityType, Evidence, Relation
+    from hybridrag.types.ids import (
+        ChunkId,
+        CommunityId,
+        EntityId,
+        FileId,
+        RelationId,
+        chunk_id_for,
+        community_id_for,
+        entity_id_for,
+        file_id_for,
+        new_chunk_id,
+        new_community_id,
+        new_entity_id,
+        new_file_id,
+        new_relation_id,
+        relation_id_for,
+        web_chunk_id_for,
+    )
+    from hybridrag.types.parse import parse_query
+    from hybridrag.types.queries import (
+        DateRange,
+        QueryClassification,
+        QueryType,
+        RelationHint,
+        RerankConfig,
+        RRFConfig,
+        SearchFilters,
+        SearchMode,
+        SearchOptions,
+        SearchQuery,
+        SearchStrategy,
+        SearchWeights,
+    )
+    from hybridrag.types.results import (
+        CorrectiveAction,
+        CorrectiveActionKind,
+        CRAGReport,
+        CRAGScore,
+        CRAGVerdict,
+        FoundBy,
+        Highlight,
+        HighlightOffset,
+        Hit,
+        IntentMatch,
+        RelevanceScore,
+        SearchResult,
+        SearchResultContent,
+        SearchResultItem,
+        SearchResultSources,
+        SearchResultType,
+        SearchStrategyMetrics,
+        StrategyMetric,
+        SufficiencyEvaluation,
+        Trace,
+        TraceStep,
+        should_generate,
+    )
+    from hybridrag.verify.grade import verdict
+
+    __version__: str
+
+__all__ = [
+    "Block",
+    "BlockKind",
+    "CRAGReport",
+    "CRAGScore",
+    "CRAGVerdict",
+    "Chunk",
+    "ChunkId",
+    "Community",
+    "CommunityId",
+    "CorrectiveAction",
+    "CorrectiveActionKind",
+    "DateRange",
+    "DeadlineExceeded",
+    "Document",
+    "DocumentError",
+    "DocumentTooLarge",
+    "Embedder",
+    "Entity",
+    "EntityId",
+    "EntityType",
+    "Err",
+    "Evidence",
+    "FileId",
+    "FileInfo",
+    "FoundBy",
+    "Fused",
+    "Highlight",
+    "HighlightOffset",
+    "Hit",
+    "IntentMatch",
+    "InvalidInput",
+    "InvalidQuery",
+    "InvalidSettings",
+    "LoadedSettings",
+    "Merge",
+    "ModelInfo",
+    "ModelMismatch",
+    "ModelUnavailable",
+    "NotFound",
+    "Ok",
+    "Passages",
+    "ProviderError",
+    "QueryClassification",
+    "QueryType",
+    "RAGError",
+    "RRFConfig",
+    "Relation",
+    "RelationHint",
+    "RelationId",
+    "RelevanceScore",
+    "RerankConfig",
+    "Result",
+    "SearchFilters",
+    "SearchMode",
+    "SearchOptions",
+    "SearchQuery",
+    "SearchResult",
+    "SearchResultContent",
+    "SearchResultItem",
+    "SearchResultSources",
+    "SearchResultType",
+    "SearchStrategy",
+    "SearchStrategyMetrics",
+    "SearchWeights",
+    "Settings",
+    "ShownSetting",
+    "StageError",
+    "Step",
+    "StepState",
+    "StoreBusy",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreNotFound",
+    "StoreVersionMismatch",
+    "StrategyMetric",
+    "SufficiencyEvaluation",
+    "Trace",
+    "TraceStep",
+    "UnknownFormat",
+    "UnreadableDocument",
+    "__version__",
+    "check_json",
+    "chunk_id_for",
+    "community_id_for",
+    "deduplicate",
+    "default_weights",
+    "entity_id_for",
+    "expand_query",
+    "file_id_for",
+    "filter_by_min_relevance",
+    "fuse",
+    "highlight_fragment",
+    "json_schema",
+    "load_settings",
+    "new_chunk_id",
+    "new_community_id",
+    "new_entity_id",
+    "new_file_id",
+    "new_relation_id",
+    "normalise_scores",
+    "parse_query",
+    "relation_id_for",
+    "rrf_score",
+    "schema_names",
+    "should_generate",
+    "sort_by_score",
+    "verdict",
+    "web_chunk_id_for",
+]
+
+_NAMES_BY_MODULE = {
+    "config": "LoadedSettings Settings ShownSetting load_settings",
+    "errors": "DeadlineExceeded DocumentError DocumentTooLarge InvalidInput InvalidQuery InvalidSettings "
+    "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy StoreCorrupt StoreError "
+    "StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
+    "protocols": "Embedder ModelInfo Passages",
+    "queries.expand": "expand_query",
+    "queries.plan": "default_weights",
+    "result": "Err Ok Result",
+    "schema": "check_json json_schema schema_names",
+    "search.fuse": "Fused fuse rrf_score",
+    "search.highlight": "highlight_fragment",
+    "search.select": "Merge deduplicate filter_by_min_relevance normalise_scores sort_by_score",
+    "steps": "Step StepState",
+    "types.documents": "Block BlockKind Chunk Document FileInfo",
+    "types.graph": "Community Entity EntityType Evidence Relation",
+    "types.ids": "ChunkId CommunityId EntityId FileId RelationId chunk_id_for community_id_for entity_id_for "
+    "file_id_for new_chunk_id new_community_id new_entity_id new_file_id new_relation_id relation_id_for "
+    "web_chunk_id_for",
+    "types.parse": "parse_query",
+    "types.queries": "DateRange QueryClassification QueryType RRFConfig RelationHint RerankConfig SearchFilters "
+    "SearchMode SearchOptions SearchQuery SearchStrategy SearchWeights",
+    "types.results": "CRAGReport CRAGScore CRAGVerdict CorrectiveAction CorrectiveActionKind FoundBy Highlight "
+    "HighlightOffset Hit IntentMatch RelevanceScore SearchResult SearchResultContent SearchResultItem "
+    "SearchResultSources SearchResultType SearchStrategyMetrics StrategyMetric SufficiencyEvaluation Trace "
+    "TraceStep should_generate",
+    "verify.grade": "verdict",
+}
+"""Where each public name lives. A new one is written here, in `__all__` and in the imports for type checkers; a test
+keeps the three equal."""
+
+
+if not TYPE_CHECKING:  # to a type checker, a module with `__getattr__` has every name, misspelt ones too
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return import_module("importlib.metadata").version("hybridrag")
+        for module, names in _NAMES_BY_MODULE.items():
+            if name in names.split():
+                value = getattr(import_module(f"hybridrag.{module}"), name)
+                globals()[name] = value
+                return value
+        msg = f"module 'hybridrag' has no attribute {name!r}"
+        raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
