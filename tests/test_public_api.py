@@ -1,0 +1,79 @@
+"""The public API: exactly these names, each loaded only when it is used."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hybridrag
+
+PUBLIC = """
+Block BlockKind CRAGReport CRAGScore CRAGVerdict Chunk ChunkId Community CommunityId CorrectiveAction
+CorrectiveActionKind DateRange DeadlineExceeded Document DocumentError DocumentTooLarge Embedder Entity EntityId
+EntityType Err Evidence FileId FileInfo FoundBy Fused Highlight HighlightOffset Hit IntentMatch InvalidInput
+InvalidQuery InvalidSettings LoadedSettings Merge ModelInfo ModelMismatch ModelUnavailable NotFound Ok Passages
+ProviderError QueryClassification QueryType RAGError RRFConfig Relation RelationHint RelationId RelevanceScore
+RerankConfig Result SearchFilters SearchMode SearchOptions SearchQuery SearchResult SearchResultContent
+SearchResultItem SearchResultSources SearchResultType SearchStrategy SearchStrategyMetrics SearchWeights Settings
+ShownSetting StageError Step StepState StoreBusy StoreCorrupt StoreError StoreNotFound StoreVersionMismatch
+StrategyMetric SufficiencyEvaluation Trace TraceStep UnknownFormat UnreadableDocument __version__ check_json
+chunk_id_for community_id_for deduplicate default_weights entity_id_for expand_query file_id_for
+filter_by_min_relevance fuse highlight_fragment json_schema load_settings new_chunk_id new_community_id new_entity_id
+new_file_id new_relation_id normalise_scores parse_query relation_id_for rrf_score schema_names should_generate
+sort_by_score verdict web_chunk_id_for
+"""
+"""Whoever changes this list changes what users may import: say so in CHANGELOG.md."""
+
+HEAVY = ("apsw", "faiss", "httpx", "lxml", "numpy", "onnxruntime", "pydantic", "pypdf", "spacy", "sudachipy")
+HEAVY_BEYOND_TYPES = tuple(name for name in HEAVY if name not in {"numpy", "pydantic"})
+
+
+def loaded_after(code: str, names: tuple[str, ...]) -> list[str]:
+    """Which of the modules a fresh interpreter has loaded after running the code."""
+    script = f"{code}\nimport sys\nprint(*[name for name in {names!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.split()
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert hybridrag.__all__ == PUBLIC.split()
+
+
+def test_the_public_names_are_sorted() -> None:
+    assert sorted(hybridrag.__all__) == hybridrag.__all__
+
+
+def test_every_public_name_can_be_imported_and_is_explained() -> None:
+    for name in hybridrag.__all__:
+        value = getattr(hybridrag, name)
+        assert name in dir(hybridrag)
+        assert value.__doc__ or not (inspect.isclass(value) or inspect.isfunction(value)), name
+
+
+def test_the_names_for_type_checkers_are_the_names_at_run_time() -> None:
+    tree = ast.parse(Path(hybridrag.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    homes = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    at_run_time = {
+        name: f"hybridrag.{module}" for module, names in hybridrag._NAMES_BY_MODULE.items() for name in names.split()
+    }
+    assert homes == at_run_time
+    assert sorted([*homes, "__version__"]) == hybridrag.__all__
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'serach'"):
+        _ = hybridrag.serach  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert loaded_after("import hybridrag", HEAVY) == []
+
+
+def test_importing_every_public_name_loads_no_model_store_or_reader() -> None:
+    assert loaded_after("from hybridrag import *", HEAVY_BEYOND_TYPES) == []
