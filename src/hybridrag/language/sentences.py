@@ -37,17 +37,17 @@ def _words(listed: str) -> frozenset[str]:
 
 
 _TITLES = _words(
-    "mr mrs ms mx dr prof st rev hon sen rep gov gen col sgt capt lt cmdr adm maj fr sr. jr. messrs mme mlle "
+    "mr mrs ms mx dr prof st rev hon sen rep gov gen col sgt capt lt cmdr adm maj fr messrs mme mlle "
     "e.g i.e cf vs viz fig figs eq eqs approx dept univ assn est resp incl excl ext tel ed eds trans al"
 )
 """Never the end of a sentence when a capital follows: Dr. Smith, e.g. Paris, et al. The."""
 
-_NUMBERED = _words("no nos vol vols p pp ch sec art para ref refs tab pt pg op ser".split())
+_NUMBERED = _words("no nos vol vols p pp ch sec art para ref refs tab pt pg op ser")
 """The end of a sentence unless a number follows: No. 5, but "he said no. Then"."""
 
 _MAY_END = _words(
     "etc inc ltd co corp llc plc bros jr sr u.s u.k u.s.a u.n e.u a.m p.m d.c ph.d m.d b.a m.a b.c a.d ave "
-    "blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun"
+    "blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri"
 )
 """The end of a sentence only when the next word looks like a beginning."""
 
