@@ -84,54 +84,44 @@ class Engine:
 
     def add(
         self,
-        source: str | Path | Sequence[str | Path],
+        source: str | Path | Sequence[str | Path] | bytes | None = None,
         *,
+        text: str | None = None,
+        name: str | None = None,
+        title: str | None = None,
+        mime_type: str | None = None,
+        modified: datetime | None = None,
         workspace: str | None = None,
         on_progress: OnProgress | None = None,
         stop: threading.Event | None = None,
     ) -> IngestReport:
-        """Take in files and folders; unchanged ones cost nothing, changed ones are replaced.
+        """Take in files and folders, or one document given as `bytes` or as `text`.
 
-        A file that cannot be read is reported in the outcome, and the rest goes on.
+        Unchanged files cost nothing, changed ones are replaced. A file that cannot be read is reported in its outcome,
+        and the rest goes on. Bytes and text are kept under `name`, and the same name again replaces them; without one
+        they get a name from their content, so that adding them twice changes nothing.
 
         Raises:
+            InvalidInput: neither, or both, of `source` and `text` are given.
             StoreError: the index cannot be written.
             StageError: the embedding model cannot be used.
         """
-        sources, failures = self._found([source] if isinstance(source, str | Path) else source)
+        if (source is None) == (text is None):
+            raise InvalidInput("Give either paths or bytes, or text=...")
+        if isinstance(source, bytes) or text is not None:
+            data = source if isinstance(source, bytes) else str(text).encode("utf-8", "replace")
+            given = Source(
+                name=name or f"text:{blake2b(data, digest_size=8).hexdigest()}",
+                load=lambda: data,
+                # A text without a name has no ending to tell its format by.
+                mime_type=mime_type or ("text/plain" if text is not None and name is None else None),
+                modified=modified,
+                title=title,
+            )
+            return self._ingest([given], [], workspace, on_progress, stop)
+        paths = [source] if isinstance(source, str | Path) else list(source or ())
+        sources, failures = self._found(paths)
         return self._ingest(sources, failures, workspace, on_progress, stop)
-
-    def add_text(
-        self,
-        text: str,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        mime_type: str = "text/plain",
-        workspace: str | None = None,
-        modified: datetime | None = None,
-    ) -> IngestReport:
-        """Take in a text under a name; the same name again replaces it.
-
-        Without a name it gets one from its content, so that adding it twice changes nothing.
-        """
-        data = text.encode("utf-8", "replace")
-        return self.add_bytes(data, name=name, title=title, mime_type=mime_type, workspace=workspace, modified=modified)
-
-    def add_bytes(
-        self,
-        data: bytes,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        mime_type: str | None = None,
-        workspace: str | None = None,
-        modified: datetime | None = None,
-    ) -> IngestReport:
-        """Take in the bytes of a file that is not on disk; the name's ending or the MIME type says what it is."""
-        name = name or f"text:{blake2b(data, digest_size=8).hexdigest()}"
-        source = Source(name=name, load=lambda: data, mime_type=mime_type, modified=modified, title=title)
-        return self._ingest([source], [], workspace, None, None)
 
     def sync(
         self,
@@ -141,7 +131,7 @@ class Engine:
         on_progress: OnProgress | None = None,
         stop: threading.Event | None = None,
     ) -> IngestReport:
-        """Make the index hold exactly what the folder holds: add what is new, replace what changed, remove what is gone.
+        """Make the index hold exactly what the folder holds: new files in, changed ones replaced, missing ones removed.
 
         A file that is there but cannot be read keeps what the index has of it. Files from elsewhere are not touched.
 
@@ -263,19 +253,32 @@ class Engine:
 
     async def aadd(
         self,
-        source: str | Path | Sequence[str | Path],
+        source: str | Path | Sequence[str | Path] | bytes | None = None,
         *,
+        text: str | None = None,
+        name: str | None = None,
+        title: str | None = None,
+        mime_type: str | None = None,
+        modified: datetime | None = None,
         workspace: str | None = None,
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """`add` without blocking the event loop; cancelling stops after the file in work."""
-        return await self._in_thread_until_cancelled(
-            lambda stop: self.add(source, workspace=workspace, on_progress=on_progress, stop=stop)
-        )
 
-    async def aadd_text(self, text: str, *, name: str | None = None, workspace: str | None = None) -> IngestReport:
-        """`add_text` without blocking the event loop."""
-        return await _in_thread(self.add_text, text, name=name, workspace=workspace)
+        def work(stop: threading.Event) -> IngestReport:
+            return self.add(
+                source,
+                text=text,
+                name=name,
+                title=title,
+                mime_type=mime_type,
+                modified=modified,
+                workspace=workspace,
+                on_progress=on_progress,
+                stop=stop,
+            )
+
+        return await self._in_thread_until_cancelled(work)
 
     async def async_folder(
         self, folder: str | Path, *, workspace: str | None = None, on_progress: OnProgress | None = None

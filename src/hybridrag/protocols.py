@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol, Self, runtime_checkable
@@ -197,6 +198,10 @@ class Store(Protocol):
 
     def remove_files(self, ids: Sequence[FileId]) -> int:
         """Forget files with everything that came from them; how many there were. Unknown ids are ignored."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within it, every read of this thread sees one and the same state, whatever is committed meanwhile."""
         ...
 
     def known_vectors(self, passages: Sequence[str]) -> dict[str, Float32Array]:

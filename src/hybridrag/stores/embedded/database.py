@@ -40,6 +40,7 @@ class Database:
         self._lock = threading.Lock()
         self._write_lock = threading.Lock()
         self._closed = False
+        self._reading = threading.local()
         if not create and not self.path.exists():
             raise StoreNotFound(folder)
         try:
@@ -55,12 +56,22 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[apsw.Connection]:
-        """A connection inside a read transaction: one unchanging state, whatever others commit meanwhile."""
+        """A connection inside a read transaction: one unchanging state, whatever others commit meanwhile.
+
+        Inside another `read()` of the same thread it is the same state, so that several reads make one picture.
+        """
+        outer: apsw.Connection | None = getattr(self._reading, "connection", None)
+        if outer is not None:
+            with self._translated():
+                yield outer
+            return
         with self._connection() as connection, self._translated():
             connection.execute("BEGIN")
+            self._reading.connection = connection
             try:
                 yield connection
             finally:
+                self._reading.connection = None
                 connection.execute("ROLLBACK")
 
     @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -156,6 +157,12 @@ class EmbeddedStore:
             self._vectors.save(connection, force=force)
 
     # Reading
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it, every read of this thread sees one and the same state, whatever is committed meanwhile."""
+        with self._database.read():
+            yield
 
     def known_vectors(self, passages: Sequence[str]) -> dict[str, Float32Array]:
         """Vectors already computed for these passages, under whatever file."""
