@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given
@@ -39,6 +40,11 @@ def cut(doc: Document, *, tokens: int = 40, overlap: int = 0) -> list[Chunk]:
 
 
 H, P, ROW, CODE = BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.TABLE_ROW, BlockKind.CODE
+SECTIONS = (
+    (BlockKind.HEADING, "# One", 1),
+    (BlockKind.PARAGRAPH, "First thought. " * 15),
+    (BlockKind.HEADING, "# Two", 1),
+)
 SENTENCE = "The quick brown fox jumps over the lazy dog again. "
 
 
@@ -102,11 +108,11 @@ def test_table_rows_and_lines_of_code_stay_whole() -> None:
 def test_prose_overlaps_by_whole_sentences_and_rows_do_not() -> None:
     text = " ".join(f"Sentence number {n} is here." for n in range(20))
     chunks = cut(document((P, text)), tokens=30, overlap=8)
-    for before, after in zip(chunks, chunks[1:], strict=False):
+    for before, after in pairwise(chunks):
         assert after.start < before.end
         assert after.text.split(". ")[0] in before.text
     rows = cut(document(*[(ROW, f"row {n} of the table") for n in range(20)]), tokens=30, overlap=8)
-    assert all(before.end <= after.start for before, after in zip(rows, rows[1:], strict=False))
+    assert all(before.end <= after.start for before, after in pairwise(rows))
 
 
 def test_a_tiny_section_is_joined_with_what_follows() -> None:
@@ -116,11 +122,9 @@ def test_a_tiny_section_is_joined_with_what_follows() -> None:
 
 
 def test_the_same_document_gives_the_same_ids_and_moved_text_keeps_its_own() -> None:
-    first = cut(document((P, SENTENCE * 3), (P, "Another thought. " * 9)))
-    assert cut(document((P, SENTENCE * 3), (P, "Another thought. " * 9))) == first
-    moved = cut(
-        document((P, "New opening words stand here now. " * 6), (P, SENTENCE * 3), (P, "Another thought. " * 9))
-    )
+    first = cut(document(*SECTIONS))
+    assert cut(document(*SECTIONS)) == first
+    moved = cut(document((P, "New opening words. " * 9), *SECTIONS))
     assert {chunk.id for chunk in first} <= {chunk.id for chunk in moved}
 
 

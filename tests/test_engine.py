@@ -7,11 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from hybridrag.testing.embedders import HashEmbedder
 
 from hybridrag.config import Settings, load_settings
 from hybridrag.engine import Engine
 from hybridrag.errors import InvalidInput, ModelMismatch, StoreNotFound
-from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.base import Float32Array
 from hybridrag.types.ids import file_id_for
 from hybridrag.types.reports import FileState, Progress
@@ -270,9 +270,7 @@ def test_cancelling_an_async_add_keeps_whole_files(engine: Engine, tmp_path: Pat
     async def use() -> None:
         started = asyncio.Event()
         loop = asyncio.get_running_loop()
-        adding = asyncio.create_task(
-            engine.aadd(many, on_progress=lambda progress: loop.call_soon_threadsafe(started.set))
-        )
+        adding = asyncio.create_task(engine.aadd(many, on_progress=lambda _: loop.call_soon_threadsafe(started.set)))
         await started.wait()
         adding.cancel()
         with pytest.raises(asyncio.CancelledError):

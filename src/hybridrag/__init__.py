@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hybridrag.config import LoadedSettings, Settings, ShownSetting, load_settings
+    from hybridrag.engine import Engine
     from hybridrag.errors import (
         DeadlineExceeded,
         DocumentError,
@@ -32,7 +33,17 @@ if TYPE_CHECKING:
         UnknownFormat,
         UnreadableDocument,
     )
-    from hybridrag.protocols import Embedder, ModelInfo, Passages
+    from hybridrag.protocols import (
+        Embedder,
+        ModelInfo,
+        NewChunk,
+        Passages,
+        Problem,
+        PutReport,
+        Store,
+        StoreStatus,
+        VectorIndex,
+    )
     from hybridrag.queries.expand import expand_query
     from hybridrag.queries.plan import default_weights
     from hybridrag.result import Err, Ok, Result
@@ -76,6 +87,7 @@ if TYPE_CHECKING:
         SearchStrategy,
         SearchWeights,
     )
+    from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
     from hybridrag.types.results import (
         CorrectiveAction,
         CorrectiveActionKind,
@@ -122,6 +134,7 @@ __all__ = [
     "DocumentError",
     "DocumentTooLarge",
     "Embedder",
+    "Engine",
     "Entity",
     "EntityId",
     "EntityType",
@@ -129,11 +142,14 @@ __all__ = [
     "Evidence",
     "FileId",
     "FileInfo",
+    "FileOutcome",
+    "FileState",
     "FoundBy",
     "Fused",
     "Highlight",
     "HighlightOffset",
     "Hit",
+    "IngestReport",
     "IntentMatch",
     "InvalidInput",
     "InvalidQuery",
@@ -143,10 +159,15 @@ __all__ = [
     "ModelInfo",
     "ModelMismatch",
     "ModelUnavailable",
+    "NewChunk",
     "NotFound",
     "Ok",
+    "OnProgress",
     "Passages",
+    "Problem",
+    "Progress",
     "ProviderError",
+    "PutReport",
     "QueryClassification",
     "QueryType",
     "RAGError",
@@ -174,10 +195,12 @@ __all__ = [
     "StageError",
     "Step",
     "StepState",
+    "Store",
     "StoreBusy",
     "StoreCorrupt",
     "StoreError",
     "StoreNotFound",
+    "StoreStatus",
     "StoreVersionMismatch",
     "StrategyMetric",
     "SufficiencyEvaluation",
@@ -185,6 +208,7 @@ __all__ = [
     "TraceStep",
     "UnknownFormat",
     "UnreadableDocument",
+    "VectorIndex",
     "__version__",
     "check_json",
     "chunk_id_for",
@@ -217,10 +241,11 @@ __all__ = [
 
 _NAMES_BY_MODULE = {
     "config": "LoadedSettings Settings ShownSetting load_settings",
+    "engine": "Engine",
     "errors": "DeadlineExceeded DocumentError DocumentTooLarge InvalidInput InvalidQuery InvalidSettings "
-    "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy StoreCorrupt StoreError "
-    "StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
-    "protocols": "Embedder ModelInfo Passages",
+    "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy StoreCorrupt "
+    "StoreError StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
+    "protocols": "Embedder ModelInfo NewChunk Passages Problem PutReport Store StoreStatus VectorIndex",
     "queries.expand": "expand_query",
     "queries.plan": "default_weights",
     "result": "Err Ok Result",
@@ -232,15 +257,16 @@ _NAMES_BY_MODULE = {
     "types.documents": "Block BlockKind Chunk Document FileInfo",
     "types.graph": "Community Entity EntityType Evidence Relation",
     "types.ids": "ChunkId CommunityId EntityId FileId RelationId chunk_id_for community_id_for entity_id_for "
-    "file_id_for new_chunk_id new_community_id new_entity_id new_file_id new_relation_id relation_id_for "
-    "web_chunk_id_for",
+    "file_id_for new_chunk_id new_community_id new_entity_id new_file_id new_relation_id "
+    "relation_id_for web_chunk_id_for",
     "types.parse": "parse_query",
     "types.queries": "DateRange QueryClassification QueryType RRFConfig RelationHint RerankConfig SearchFilters "
     "SearchMode SearchOptions SearchQuery SearchStrategy SearchWeights",
+    "types.reports": "FileOutcome FileState IngestReport OnProgress Progress",
     "types.results": "CRAGReport CRAGScore CRAGVerdict CorrectiveAction CorrectiveActionKind FoundBy Highlight "
-    "HighlightOffset Hit IntentMatch RelevanceScore SearchResult SearchResultContent SearchResultItem "
-    "SearchResultSources SearchResultType SearchStrategyMetrics StrategyMetric SufficiencyEvaluation Trace "
-    "TraceStep should_generate",
+    "HighlightOffset Hit IntentMatch RelevanceScore SearchResult SearchResultContent "
+    "SearchResultItem SearchResultSources SearchResultType SearchStrategyMetrics StrategyMetric "
+    "SufficiencyEvaluation Trace TraceStep should_generate",
     "verify.grade": "verdict",
 }
 """Where each public name lives. A new one is written here, in `__all__` and in the imports for type checkers; a test

@@ -11,9 +11,29 @@ from typing import Any
 import click
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "add": ("hybridrag.apps.cli.documents:add", "Take in files and folders; `-` reads standard input."),
+    "check": ("hybridrag.apps.cli.upkeep:check", "Verify that everything in the index agrees."),
     "config": ("hybridrag.apps.cli.config:config", "Show the effective settings and where each came from."),
+    "files": ("hybridrag.apps.cli.documents:files", "List the files in the index."),
     "query": ("hybridrag.apps.cli.query:query", "Check a query and print it as JSON, without searching."),
+    "reembed": (
+        "hybridrag.apps.cli.upkeep:reembed",
+        "Embed every chunk anew with the model that the settings name.",
+    ),
+    "remove": (
+        "hybridrag.apps.cli.documents:remove",
+        "Forget files with everything that came from them: by path, name, id, or a whole folder.",
+    ),
+    "repair": (
+        "hybridrag.apps.cli.upkeep:repair",
+        "Rebuild everything that is derived from the documents: terms, vector index, counts.",
+    ),
     "schema": ("hybridrag.apps.cli.schema:schema", "Print the JSON Schema of a public type, or check a file."),
+    "status": (
+        "hybridrag.apps.cli.documents:status",
+        "Say what the index holds, with which model, on how many bytes.",
+    ),
+    "sync": ("hybridrag.apps.cli.documents:sync", "Make the index hold exactly what a folder holds."),
 }
 """Name -> (module:object, first line of its help). The line stands here so that `--help` need not load the module; a
 test keeps it equal to the command's own."""
