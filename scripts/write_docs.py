@@ -97,19 +97,25 @@ def _settings() -> str:
 
 
 def _setting(leaf: Leaf) -> str:
-    default = "not set" if leaf.default is None else leaf.default
-    if not str(leaf.default).startswith("the "):
-        default = f"`{default if isinstance(default, str) else json.dumps(default)}`"
     description = " ".join((leaf.field.description or "").split())
     return (
         f"- **`{leaf.key.split('.', 1)[1]}`**: {description}\n"
-        f"  {leaf.expected[:1].upper()}{leaf.expected[1:]}. Default: {default}. Variable: `{leaf.variable}`."
+        f"  {leaf.expected[:1].upper()}{leaf.expected[1:]}. Default: {_default(leaf)}. Variable: `{leaf.variable}`."
     )
+
+
+def _default(leaf: Leaf) -> str:
+    default = leaf.default
+    if default is None or str(default).startswith("the "):  # words, not a value
+        return default or "not set"
+    return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 
 def _cli() -> str:
     parts = ["# Commands", NOTE, CLI_INTRODUCTION.rstrip()]
-    for path, text in _helps(cli, click.Context(cli, info_name="hybridrag", terminal_width=HELP_WIDTH)):
+    for path, text in _helps(
+        cli, click.Context(cli, info_name="hybridrag", terminal_width=HELP_WIDTH, **cli.context_settings)
+    ):
         parts.append(f"## {path}\n\n```text\n{text}\n```")
     return "\n\n".join(parts) + "\n"
 

@@ -23,6 +23,7 @@ from hybridrag.types.queries import (
     SearchQuery,
     SearchWeights,
 )
+from hybridrag.types.reports import FileOutcome, IngestReport
 from hybridrag.types.results import (
     CorrectiveAction,
     CRAGReport,
@@ -65,9 +66,11 @@ RETURNED: tuple[type[Model], ...] = (
     Entity,
     Evidence,
     FileInfo,
+    FileOutcome,
     FoundBy,
     Highlight,
     HighlightOffset,
+    IngestReport,
     IntentMatch,
     QueryClassification,
     Relation,
@@ -132,6 +135,9 @@ def json_schema(name: str) -> dict[str, Any]:
         for field in properties.values():
             # "Fileids" for fileIds: made from the alias, and noise in every generated client.
             field.pop("title", None)
+        if properties and mode == "serialization":
+            # What has a default is written all the same; pydantic lists only what has none.
+            model["required"] = list(properties)
         for field, form in _ALSO_ACCEPTED.get(title, {}).items() if mode == "validation" else ():
             properties[field] = {**properties.get(field, {}), **form}
     return {"$schema": DRAFT, **schema}
