@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def add(
         stop = stack.enter_context(stop_on_interrupt())
         show = stack.enter_context(progress_bar(quiet=quiet or as_json))
         if paths == (STANDARD_INPUT,):
-            data = click.get_binary_stream("stdin").read()
+            data = sys.stdin.buffer.read()
             report = engine.add(data, name=name or "standard-input.txt", workspace=workspace, on_progress=show)
         else:
             report = engine.add(paths, workspace=workspace, on_progress=show, stop=stop)
