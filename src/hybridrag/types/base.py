@@ -6,7 +6,7 @@ from typing import Annotated, Any, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PrivateAttr, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, PrivateAttr, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 Float32Array = NDArray[np.float32]
@@ -76,7 +76,7 @@ def _holds_numbers(value: Any) -> bool:
 
 Vector = Annotated[
     np.ndarray[Any, np.dtype[np.float32]],
-    BeforeValidator(_to_vector),
+    PlainValidator(_to_vector),
     PlainSerializer(lambda vector: vector.tolist(), return_type=list[float]),
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 1}),
 ]
