@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ SECRET = "sk-do-not-show-me"  # noqa: S105 (the tests prove that it never shows)
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    for variable in [name for name in os.environ if name.startswith("HYBRIDRAG_")]:
+        monkeypatch.delenv(variable)
     return tmp_path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +21,8 @@ SECRET = "sk-do-not-show-me"  # noqa: S105 (the tests prove that it never shows)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder as the current one, with no settings file above it that a search could meet."""
     monkeypatch.chdir(tmp_path)
+    for variable in [name for name in os.environ if name.startswith("HYBRIDRAG_")]:
+        monkeypatch.delenv(variable)
     return tmp_path
 
 
