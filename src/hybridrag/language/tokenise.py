@@ -1,0 +1,242 @@
+"""Turn text into the terms of the keyword index, and a query into the terms that find them.
+
+Both sides run the same analysis, so what is written alike is found. A token has a position; tokens at one position
+are colocated: spellings of one word, or wholes that begin there. The first token at a position is the one that
+phrases are made of, and positions follow one another without gaps, as FTS5 counts them: Japanese particles and
+punctuation take no position, so 「機構の規格」 is a phrase on both sides. English stop words take theirs.
+
+    "Running the API"   0: run, running      1: the            2: api
+    "max_tokens=5"      0: max, max_tokens   1: token, tokens  2: 5
+    "標準化の規格"       0: 標準, 標準化       1: 化             2: 規格
+
+What each script gives: Latin letters and digits `latin.py`, kana and ideographs (Chinese too) `japanese.py`; Korean
+words and scripts without spaces (Thai, Khmer) pairs of neighbouring characters and the whole; other alphabets
+case-folded words; a picture (emoji) itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hybridrag.language import japanese, latin
+from hybridrag.language.analyse import Text, analyse
+from hybridrag.language.japanese import JAPANESE_TEXT, Extra
+from hybridrag.language.normalise import fold, fold_normalised
+from hybridrag.language.units import MAX_TERM, Role, Unit
+
+ANALYSER_VERSION = 1
+"""Raised whenever the same text gives other terms than before."""
+
+_NOUN_LIKE = frozenset((Role.NOUN, Role.NUMBER, Role.COUNTER, Role.SUFFIX))
+_BEFORE_NUMBER = frozenset("年月日時分")
+"""Counters after which the next number goes on: 2024年3月."""
+
+
+class Token(NamedTuple):
+    """A term of the index and where it stands: `text[start:end]` in the original; never empty."""
+
+    term: str
+    start: int
+    end: int
+    position: int
+
+
+class QueryTerm(NamedTuple):
+    """One thing that a query asks for.
+
+    It is there where `term` or one of `others` is, or where `parts` stand one after the other:
+
+        "getUserName"    term getusername, parts (get, user, name)
+        "e-mail"         term e-mail, parts (e, mail), others (email,)
+        "国際標準化機構"   term 国際標準化機構, parts (国際, 標準, 化, 機構)
+        "第3四半期"       term 第3四半期, parts (第, 3, 四半, 期)
+        "running"        term run, no parts
+
+    To relax it, ask for any of `words()`.
+    """
+
+    term: str
+    start: int
+    end: int
+    parts: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    def words(self) -> tuple[str, ...]:
+        """The smallest terms: the parts in order, or the term itself."""
+        return self.parts or (self.term,)
+
+
+def tokenise(text: str) -> list[Token]:
+    """The tokens of a text to be found, ascending by position.
+
+    "標準化" -> [標準 0:2 @0, 標準化 0:3 @0, 化 2:3 @1]
+    """
+    return _tokens(analyse(text))
+
+
+def index_terms(text: str) -> list[tuple[str, ...]]:
+    """The terms at each position, the one for phrases first: `tokenise` without offsets, for an index.
+
+    "Running the API" -> [("run", "running"), ("the",), ("api",)]
+    """
+    positions: list[tuple[str, ...]] = []
+    here: list[str] = []
+    last = 0
+    for term, _, _, position in tokenise(text):
+        if position != last:
+            positions.append(tuple(here))
+            here = []
+            last = position
+        here.append(term)
+    return [*positions, tuple(here)] if here else positions
+
+
+def query_terms(text: str) -> list[QueryTerm]:
+    """What a query asks for, in order; words that say little are left out unless nothing else remains.
+
+    "TypeScriptとReactの違いは何ですか" -> typescript, react, 違い
+    """
+    return [_query_term(group) for group in query_groups(text)]
+
+
+def phrase_terms(text: str) -> list[str]:
+    """The terms of a quoted phrase, one for each position in order.
+
+    "国際標準化機構の規格" -> ["国際", "標準", "化", "機構", "規格"]
+    """
+    return [term for _, unit in analyse(text).units for term in unit.sequence]
+
+
+def prefix_form(text: str) -> str:
+    """The form in which the beginning of a word is looked up: never stemmed, as whole words are indexed too.
+
+    "Runn" -> "runn", which finds `running`; "ｺﾝﾋﾟｭ" -> "コンピュ"
+    """
+    return fold(text).strip()[:MAX_TERM].strip()
+
+
+def analyser_fingerprint() -> str:
+    """Changes whenever the same text may give other terms: an index made under another one is stale.
+
+    -> "hybridrag 1, sudachipy 0.7, sudachidict-core 20261015, snowball 3.1.0"
+    """
+    return f"hybridrag {ANALYSER_VERSION}, {japanese.dictionary_version()}, snowball {latin.stemmer_version()}"
+
+
+def _tokens(analysed: Text) -> list[Token]:
+    (_, starts, ends), units, extras = analysed
+    by_start: dict[int, list[Extra]] = {}
+    for extra in extras:
+        by_start.setdefault(extra.start, []).append(extra)
+    tokens: list[Token] = []
+    append, make = tokens.append, tuple.__new__
+    base = 0
+    for at, unit in units:
+        for term, start, end, position in unit.parts:
+            append(make(Token, (term, starts[at + start], ends[at + end - 1], base + position)))
+        if at in by_start:
+            _insert_extras(tokens, by_start[at], starts, ends, base)
+        base += unit.width
+    return tokens
+
+
+def _insert_extras(
+    tokens: list[Token], extras: list[Extra], starts: Sequence[int], ends: Sequence[int], base: int
+) -> None:
+    """Put terms that span units after the last token of the position they begin at."""
+    after = len(tokens)
+    while tokens[after - 1].position > base:
+        after -= 1
+    first = after
+    while first and tokens[first - 1].position == base:
+        first -= 1
+    taken = {token.term for token in tokens[first:after]}
+    tokens[after:after] = [
+        Token(extra.term, starts[extra.start], ends[extra.end - 1], base) for extra in extras if extra.term not in taken
+    ]
+
+
+class QueryGroup(NamedTuple):
+    """The units of a query that make one term, and the stretch of the original text that they stand for."""
+
+    units: tuple[tuple[int, Unit], ...]
+    term: str
+    start: int
+    end: int
+
+
+def query_groups(text: str) -> list[QueryGroup]:
+    """The units of a query joined into terms, without those that say little unless nothing else remains.
+
+    "第3四半期の売上" -> 第 + 3 + 四半期, 売り上げ
+    """
+    analysed = analyse(text)
+    groups = [_group(analysed, units, term) for units, term in _grouped(analysed)]
+    normal = analysed.normal.text
+    shouting = normal.isupper() and not JAPANESE_TEXT.search(normal)
+    telling = [group for group in groups if not _says_little(group, text, shouting=shouting)]
+    return telling or groups
+
+
+def _grouped(analysed: Text) -> Iterator[tuple[list[tuple[int, Unit]], str]]:
+    """Runs of units that make one term, with the term where the analysis names one."""
+    units = analysed.units
+    spans = {extra.start: extra for extra in analysed.extras if extra.merges}
+    first = 0
+    while first < len(units):
+        last = first + 1
+        span = spans.get(units[first][0])
+        if span is not None:
+            while last < len(units) and units[last][0] < span.end:
+                last += 1
+        else:
+            is_ordinal = units[first][1].role is Role.PREFIX
+            while last < len(units) and units[last][0] not in spans:
+                if not _belong(units[last - 1], units[last], is_ordinal=is_ordinal):
+                    break
+                last += 1
+        yield units[first:last], span.term if span is not None else ""
+        first = last
+
+
+def _belong(left: tuple[int, Unit], right: tuple[int, Unit], *, is_ordinal: bool) -> bool:
+    """Whether a unit goes on with what stands before it: 第|3|四半期, 3|月|15|日, 附属|書."""
+    (_, before), (at, after) = left, right
+    if _end(left) != at or before.stop or after.stop:
+        return False
+    if before.role is Role.PREFIX:
+        return after.role in _NOUN_LIKE
+    if after.role is Role.SUFFIX:
+        return before.role in _NOUN_LIKE
+    if after.role in (Role.COUNTER, Role.NOUN):
+        return before.role is Role.NUMBER and (is_ordinal or after.role is Role.COUNTER)
+    return after.role is Role.NUMBER and before.whole in _BEFORE_NUMBER
+
+
+def _end(item: tuple[int, Unit]) -> int:
+    at, unit = item
+    return at + max(part.end for part in unit.parts)
+
+
+def _group(analysed: Text, units: list[tuple[int, Unit]], term: str) -> QueryGroup:
+    start = units[0][0] + min(part.start for part in units[0][1].parts)
+    end = max(map(_end, units))
+    if not term:
+        term = units[0][1].whole if len(units) == 1 else ""
+    written = fold_normalised(analysed.normal.text[start:end])
+    return QueryGroup(tuple(units), (term or written)[:MAX_TERM], *analysed.normal.span(start, end))
+
+
+def _says_little(group: QueryGroup, text: str, *, shouting: bool) -> bool:
+    if not all(unit.stop for _, unit in group.units):
+        return False
+    written = text[group.start : group.end]
+    # "IT department" and 附属書A mean something else than "it" and "a".
+    return shouting or not (written.isupper() and (len(written) > 1 or JAPANESE_TEXT.search(text)))
+
+
+def _query_term(group: QueryGroup) -> QueryTerm:
+    sequence = tuple(term for _, unit in group.units for term in unit.sequence)
+    others = group.units[0][1].others if len(group.units) == 1 else ()
+    return QueryTerm(group.term, group.start, group.end, sequence if len(sequence) > 1 else (), others)
