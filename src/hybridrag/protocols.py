@@ -232,6 +232,10 @@ class Store(Protocol):
         """A file's chunks with `start <= ordinal < stop`, in reading order: what stands around a result."""
         ...
 
+    def chunk_count(self) -> int:
+        """How many chunks there are; cheap."""
+        ...
+
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs (counted up to a bound that makes it "very common")."""
         ...

@@ -70,6 +70,11 @@ def next_generation(connection: apsw.Connection) -> int:
     return int(connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation' RETURNING value").get)
 
 
+def read_chunk_count(connection: apsw.Connection) -> int:
+    """The total of chunks, without counting them."""
+    return int(connection.execute("SELECT value FROM meta WHERE name = 'chunk_count'").get)
+
+
 def count_chunks(connection: apsw.Connection, difference: int) -> None:
     """Keep the total of chunks."""
     connection.execute("UPDATE meta SET value = value + ? WHERE name = 'chunk_count'", (difference,))

@@ -227,6 +227,11 @@ class EmbeddedStore:
         with self._database.read() as connection:
             return [key for (key,) in connection.execute("SELECT key FROM chunks ORDER BY key")]
 
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
+        with self._database.read() as connection:
+            return rows.read_chunk_count(connection)
+
     def document_frequency(self, words: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs."""
         with self._database.read() as connection:
@@ -276,7 +281,7 @@ class EmbeddedStore:
             )
             return StoreStatus(
                 files=sum(workspaces.values()),
-                chunks=int(connection.execute("SELECT value FROM meta WHERE name = 'chunk_count'").get),
+                chunks=rows.read_chunk_count(connection),
                 generation=rows.read_generation(connection),
                 format=FORMAT,
                 model=rows.read_model(connection),

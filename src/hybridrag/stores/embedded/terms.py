@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from hybridrag.language.tokenise import tokenise
+from hybridrag.language.tokenise import index_terms
 from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.schema import BM25_BODY_WEIGHT, BM25_CONTEXT_WEIGHT
 from hybridrag.types.terms import AllOf, AnyOf, Near, Phrase, Prefix, Term, TermQuery, Without
@@ -33,18 +33,7 @@ def _tokenize(utf8: bytes, flags: int, locale: str | None) -> list[tuple[str, ..
     text = utf8.decode("utf-8", "replace")
     if flags & _QUERY_FLAGS:
         return [(_cut(text),)] if text else []
-    positions: list[tuple[str, ...]] = []
-    here: list[str] = []
-    position = -1
-    for token in tokenise(text):
-        if token.position != position and here:
-            positions.append(tuple(here))
-            here = []
-        position = token.position
-        here.append(_cut(token.term))
-    if here:
-        positions.append(tuple(here))
-    return positions
+    return [tuple(map(_cut, here)) for here in index_terms(text)]
 
 
 def _cut(term: str) -> str:
