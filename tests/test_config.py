@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
@@ -82,6 +82,7 @@ class TestOrder:
         assert loaded.origins["search.rrf_k"] == "argument"
         assert loaded.origins["chunking.max_tokens"] == "HYBRIDRAG_CHUNKING_MAX_TOKENS"
 
+    @settings(deadline=None)  # a busy machine is no error
     @given(
         file=st.none() | st.integers(1, 1000),
         variable=st.none() | st.integers(1, 1000),

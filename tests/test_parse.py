@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybridrag import DateRange, InvalidInput, InvalidQuery, SearchQuery, SearchStrategy, parse_query
@@ -116,6 +116,7 @@ json_values = st.recursive(
 fields = st.sampled_from(["text", "type", "embedding", "filters", "options", "limit", "mode", "dateRange", "fileIds"])
 
 
+@settings(deadline=None)  # a busy machine is no error
 @given(st.dictionaries(fields, json_values | st.dictionaries(fields, json_values, max_size=3), max_size=4))
 def test_whatever_is_sent_is_a_query_or_one_line_of_reason(data: dict[str, Any]) -> None:
     reason = ""
@@ -127,6 +128,7 @@ def test_whatever_is_sent_is_a_query_or_one_line_of_reason(data: dict[str, Any])
     assert not reason or reason.startswith("The query is not valid: ")
 
 
+@settings(deadline=None)  # a busy machine is no error
 @given(st.binary(max_size=40))
 def test_whatever_bytes_are_checked_the_answer_is_a_list_of_problems(text: bytes) -> None:
     assert all("\n" not in problem for problem in check_json(text))
