@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from hybridrag.errors import InvalidInput
-from hybridrag.types.queries import RRFConfig, SearchStrategy, SearchWeights
+from hybridrag.types.queries import SINGLE_STRATEGIES, RRFConfig, SearchStrategy, SearchWeights
 from hybridrag.types.results import Hit
 
 T = TypeVar("T")
@@ -62,11 +62,10 @@ def rrf_score(
     for strategy, rank in found.items():
         if rank < 1:
             raise InvalidInput(f"Ranks are 1-based; {strategy.value} has {rank}.")
-    total = _rank_sum(found, {strategy: weights.of(strategy) for strategy in found}, config.k)
-    if not config.normalize_scores:
-        return total
+    shares = {strategy: weights.of(strategy) for strategy in (*SINGLE_STRATEGIES, *found)}
+    total = _rank_sum(found, shares, config.k)
     # A caller that ran fewer than three searches gives the others a weight of 0 (BR-011).
-    return calibrate(total, best=(weights.keyword + weights.semantic + weights.graph) / (config.k + 1))
+    return calibrate(total, best=_best_sum(shares, config.k)) if config.normalize_scores else total
 
 
 def calibrate(rrf: float, *, best: float) -> float:
@@ -97,7 +96,7 @@ def fuse(rankings: Mapping[SearchStrategy, Sequence[Hit]], weights: SearchWeight
             ranks.setdefault(hit.id, {})[strategy] = rank
             scores.setdefault(hit.id, {})[strategy] = hit.score
     shares = _shares(rankings, weights)
-    best = math.fsum(shares.values()) / (k + 1)
+    best = _best_sum(shares, k)
     fused = []
     for identity, hit in hits.items():
         rrf = _rank_sum(ranks[identity], shares, k)
@@ -110,6 +109,11 @@ def _rank_sum(ranks: Mapping[SearchStrategy, int], shares: Mapping[SearchStrateg
     # An exact sum does not depend on the order of the searches.
     total = math.fsum(shares[strategy] / (k + rank) for strategy, rank in ranks.items())
     return float(f"{total:.{SIGNIFICANT_DIGITS}g}")
+
+
+def _best_sum(shares: Mapping[SearchStrategy, float], k: int) -> float:
+    """What the first of every search would get."""
+    return _rank_sum(dict.fromkeys(shares, 1), shares, k)
 
 
 def _shares(strategies: Collection[SearchStrategy], weights: SearchWeights) -> dict[SearchStrategy, float]:
