@@ -23,7 +23,7 @@ WRAPPED_LINE = 20
 _JAPANESE = KANA + HAN
 _OTHER = rf"(?:[^\W_{LATIN}{_JAPANESE}{HANGUL}{UNSPACED}]|[{MARKS}])++"
 _WORDS = re.compile(
-    rf"([{_JAPANESE}]++|{latin.CHUNK}|[{HANGUL}]++|[{UNSPACED}]++|{_OTHER}|[{EMOJI}]|[{FLAG_LETTERS}]{{2}})"
+    rf"([{_JAPANESE}\s、。・「」]++|{latin.CHUNK}|[{HANGUL}]++|[{UNSPACED}]++|{_OTHER}|[{EMOJI}]|[{FLAG_LETTERS}]{{2}})"
 )
 _LATIN_WORDS = re.compile(f"({latin.CHUNK})")
 _NOT_LATIN = re.compile("[^\x00-\u024f\u1e00-\u1eff\u2000-\u206f\u20a0-\u20cf\u2190-\u22ff]")
@@ -32,8 +32,8 @@ _DATE = re.compile("([0-9]{4})年([0-9]{1,2})月([0-9]{1,2})日")
 _MARKS_LEFT_OUT = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 """Vowel points that Arabic and Hebrew mostly leave unwritten, and the sign that stretches a word."""
 
-_is_japanese = re.compile(f"[{_JAPANESE}]").match
-_is_latin = re.compile(f"[{LATIN}.]").match
+_is_left_out = re.compile(rf"[{_JAPANESE}\s、。・「」]").match
+_is_latin_run = re.compile(f"[{LATIN}.]").match
 _is_hangul = re.compile(f"[{HANGUL}]").match
 _is_unspaced = re.compile(f"[{UNSPACED}]").match
 _is_picture = re.compile(f"[{EMOJI}{FLAG_LETTERS}]").match
@@ -53,10 +53,19 @@ def analyse(text: str) -> Text:
 
     "Python入門" -> units [(0, python), (6, 入門)]
     """
-    normal = normalise_with_offsets(text)
+    return analyse_normalised(normalise_with_offsets(text))
+
+
+def is_latin(text: str) -> bool:
+    """Whether nothing in a normalised text is in another script than Latin."""
+    return text.isascii() or not _NOT_LATIN.search(text)
+
+
+def analyse_normalised(normal: Normalised) -> Text:
+    """As `analyse`, for a text that is normalised already."""
     plain = normal.text
-    if plain.isascii() or not _NOT_LATIN.search(plain):
-        return Text(normal, list(_latin_units(plain)), [])
+    if is_latin(plain):
+        return Text(normal, list(latin_units(plain)), [])
     found = Analysis([], [])
     if JAPANESE_TEXT.search(plain):
         if "\n" in plain:
@@ -75,7 +84,8 @@ def _start(item: tuple[int, Unit]) -> int:
     return item[0]
 
 
-def _latin_units(text: str) -> Iterator[tuple[int, Unit]]:
+def latin_units(text: str) -> Iterator[tuple[int, Unit]]:
+    """The units of a text in Latin letters."""
     pieces = _LATIN_WORDS.split(text)
     at = 0
     for gap, chunk in zip(pieces[::2], pieces[1::2], strict=False):
@@ -90,9 +100,9 @@ def _other_units(text: str) -> Iterator[tuple[int, Unit]]:
     at = 0
     for gap, run in zip(pieces[::2], pieces[1::2], strict=False):
         at += len(gap)
-        if _is_japanese(run):
+        if _is_left_out(run):
             pass
-        elif _is_latin(run):
+        elif _is_latin_run(run):
             yield at, latin.analyse(run)
         else:
             yield at, _other_unit(run)
@@ -107,7 +117,7 @@ def _other_unit(run: str) -> Unit:
     builder = Builder()
     term = fold_normalised(run)
     builder.step([run if _is_picture(run) else _MARKS_LEFT_OUT.sub("", term) or term], 0, len(run))
-    return Unit(builder.parts(), 1, builder.sequence()[0], builder.sequence())
+    return Unit(builder.parts(), 1, builder.first(), builder.positions())
 
 
 def _clusters(run: str) -> Iterator[tuple[int, int]]:
@@ -128,7 +138,7 @@ def _pairs(run: str, letters: Sequence[tuple[int, int]]) -> Unit:
         builder.step([run[start:end]], start, end)
     whole = run if len(run) <= MAX_RUN else ""
     builder.join(whole, 0, len(run), 0)
-    return Unit(builder.parts(), len(builder), whole, builder.sequence())
+    return Unit(builder.parts(), len(builder), whole, builder.positions())
 
 
 def _unwrapped(normal: Normalised) -> Normalised:

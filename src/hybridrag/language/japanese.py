@@ -141,23 +141,30 @@ def _analyse_segment(segment: str, offset: int, result: Analysis, *, keep_functi
     morphemes = _tokenizer().tokenize(segment)
     ids = [morpheme.word_id() for morpheme in morphemes]
     starts = [morpheme.begin() for morpheme in morphemes]
-    ends = [*starts[1:], len(segment)]
-    known = _by_id
+    starts.append(len(segment))
+    known, append = _by_id.get, result.units.append
     place = ""
-    for index, (word_id, start, end) in enumerate(zip(ids, starts, ends, strict=True)):
-        length, unit = known.get(word_id, _UNLISTED)
+    for index, word_id in enumerate(ids):
+        start, end = starts[index], starts[index + 1]
+        length, unit = known(word_id, _UNLISTED)
         if length != end - start:
             unit = _look_up(morphemes[index], word_id, segment[start:end])
-        if place and segment[start] in _ADMINISTRATIVE and end - start > 1 and _is_place(place + segment[start]):
-            begin = offset + start - len(place)
-            result.extras.append(Extra(begin, offset + start + 1, fold(place + segment[start]), merges=False))
+        if place:
+            _add_place(place, segment, start, end, offset, result)
         place = unit.place
         if unit.width:
-            result.units.append((offset + start, unit))
+            append((offset + start, unit))
         elif unit.role is Role.MIXED:
             _add_mixed(unit.whole, segment[start:end], offset + start, result)
         elif keep_function_words and unit.role is Role.FUNCTION:
-            result.units.append((offset + start, _as_word(unit.whole, end - start)))
+            append((offset + start, _as_word(unit.whole, end - start)))
+
+
+def _add_place(place: str, segment: str, start: int, end: int, offset: int, result: Analysis) -> None:
+    """横浜|市立 names 横浜市 as well."""
+    if end - start > 1 and segment[start] in _ADMINISTRATIVE and _is_place(place + segment[start]):
+        begin = offset + start - len(place)
+        result.extras.append(Extra(begin, offset + start + 1, fold(place + segment[start]), merges=False))
 
 
 def _look_up(morpheme: Morpheme, word_id: int, surface: str) -> Unit:
@@ -185,16 +192,15 @@ def _read(morpheme: Morpheme, surface: str) -> Unit:
         return Unit((), 0, fold(surface), (), role=Role.FUNCTION)
     builder = Builder()
     is_place = _add_short_units(builder, morpheme, surface)
-    sequence = builder.sequence()
     if len(builder) > 1:
         builder.join(term, 0, len(surface), 0)
     else:
-        term = sequence[0]
+        term = builder.first()
     return Unit(
         builder.parts(),
         len(builder),
         term,
-        sequence,
+        builder.positions(),
         role=_role(kind),
         stop=kind[0] in _SAYS_LITTLE or term in JAPANESE,
         place=surface if is_place and len(builder) == 1 else "",
@@ -256,7 +262,7 @@ def _add_mixed(term: str, surface: str, offset: int, result: Analysis) -> None:
 def _as_word(term: str, length: int) -> Unit:
     builder = Builder()
     builder.step([term], 0, length)
-    return Unit(builder.parts(), 1, term, (term,), role=Role.FUNCTION, stop=True)
+    return Unit(builder.parts(), 1, term, builder.positions(), role=Role.FUNCTION, stop=True)
 
 
 def _term(morpheme: Morpheme, surface: str) -> str:

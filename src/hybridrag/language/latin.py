@@ -126,9 +126,9 @@ def _with_leading_dot(chunk: str) -> Unit:
     inner = _analyse(chunk[1:])
     whole = fold_normalised(chunk)[:MAX_TERM]
     parts = [part._replace(start=part.start + 1, end=part.end + 1) for part in inner.parts]
-    at = sum(part.position == 0 for part in parts)
-    parts.insert(at, Part(whole, 0, len(chunk), 0))
-    return inner._replace(parts=tuple(parts), whole=whole, stop=False)
+    first, *rest = inner.positions
+    parts.insert(len(first), Part(whole, 0, len(chunk), 0))
+    return inner._replace(parts=tuple(parts), whole=whole, positions=((*first, whole), *rest), stop=False)
 
 
 def _contraction(chunk: str, match: re.Match[str]) -> Unit:
@@ -137,7 +137,7 @@ def _contraction(chunk: str, match: re.Match[str]) -> Unit:
     builder = Builder()
     builder.step(_spellings(word), 0, len(chunk))
     stop = not ENGLISH.isdisjoint((fold_normalised(chunk), fold_normalised(word)))
-    return _finish(builder, builder.sequence()[0], stop=stop)
+    return _finish(builder, builder.first(), stop=stop)
 
 
 def _spellings(word: str) -> list[str]:
@@ -160,7 +160,7 @@ def _compound(chunk: str) -> Unit:
             start, end = atoms[0].start(), atoms[-1].end()
             others += _add_segment(builder, chunk[start:end], start, first)
     if len(builder) == 1:
-        return _finish(builder, builder.sequence()[0], stop=fold_normalised(chunk) in ENGLISH, role=_role(chunk))
+        return _finish(builder, builder.first(), stop=fold_normalised(chunk) in ENGLISH, role=_role(chunk))
     whole = fold_normalised(chunk.replace(",", "")) if len(chunk) <= MAX_TERM else ""
     builder.join(whole, 0, len(chunk), 0)
     date = _DATE.fullmatch(chunk)
@@ -224,5 +224,5 @@ def _role(chunk: str) -> Role:
 def _finish(
     builder: Builder, whole: str, *, others: tuple[str, ...] = (), role: Role = Role.WORD, stop: bool = False
 ) -> Unit:
-    sequence = builder.sequence()
-    return Unit(builder.parts(), len(builder), whole[:MAX_TERM], sequence, others=others, role=role, stop=stop)
+    whole = whole[:MAX_TERM]
+    return Unit(builder.parts(), len(builder), whole, builder.positions(), others=others, role=role, stop=stop)

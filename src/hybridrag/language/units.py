@@ -53,15 +53,20 @@ class Unit(NamedTuple):
     """Positions taken; 0 means that nothing of it is indexed."""
     whole: str
     """The most specific term."""
-    sequence: tuple[str, ...]
-    """The first term of every position."""
+    positions: tuple[tuple[str, ...], ...]
+    """The terms of every position."""
     others: tuple[str, ...] = ()
     """Terms that stand for the whole as well: `email` for `e-mail`."""
     role: Role = Role.WORD
     stop: bool = False
     """Says little: left out of queries that say more."""
     place: str = ""
-    """The place name at its end, as written: 横浜."""
+    """The place that it names, as written: 横浜."""
+
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The first term of every position."""
+        return tuple(here[0] for here in self.positions)
 
 
 class Builder:
@@ -91,9 +96,13 @@ class Builder:
         """Every term in order of position."""
         return tuple(part for here in self._positions for part in here)
 
-    def sequence(self) -> tuple[str, ...]:
-        """The first term of every position."""
-        return tuple(here[0].term for here in self._positions if here)
+    def positions(self) -> tuple[tuple[str, ...], ...]:
+        """The terms of every position."""
+        return tuple(tuple(part.term for part in here) for here in self._positions)
+
+    def first(self) -> str:
+        """The first term of all."""
+        return self._positions[0][0].term
 
 
 _Key = TypeVar("_Key")
