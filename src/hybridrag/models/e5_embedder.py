@@ -19,13 +19,13 @@ from hybridrag.models.e5_prepare import (
     POSITIONS_FILE,
     WORDS_FILE,
     PreparedModel,
-    Progress,
     find_prepared_model,
     fingerprint_of,
     prepare_default_model,
 )
 from hybridrag.models.e5_weights import BLOCK, BLOCK_BYTES, MODEL, digest_weights, find_package_weights, unpack_blocks
 from hybridrag.models.prefixes import prefixes_of
+from hybridrag.models.progress import Progress
 from hybridrag.models.run_onnx import open_session
 from hybridrag.models.unigram import UnigramTokenizer
 from hybridrag.models.unit_vectors import map_threads, to_unit, usable_threads
@@ -34,8 +34,8 @@ from hybridrag.types.base import Float32Array
 
 DIMENSION = 384
 POSITIONS = 512
-PREFIX_TOKENS = 2
-"""`query: ` and `passage: ` are two tokens each."""
+PREFIX_TOKENS = 3
+"""`query: ` is three tokens, `passage: ` two; both leave the same room."""
 MAX_TOKENS = POSITIONS - SPECIAL_TOKENS - PREFIX_TOKENS
 PREFIXES = prefixes_of(MODEL)
 

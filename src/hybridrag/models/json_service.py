@@ -1,0 +1,245 @@
+"""POST JSON to a remote service, politely: retries with growing pauses, its own wishes honoured, never past a deadline.
+
+What is tried again: no answer in time, a broken connection, 408, 429 and 5xx. What is not: any other refusal, and a
+service that cannot be reached at all, since a search should go on without it at once.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import socket
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from hybridrag.errors import ProviderError
+from hybridrag.models.rate_limit import RateLimit
+
+if TYPE_CHECKING:
+    import httpx
+
+MAX_ANSWER_BYTES = 256 << 20
+"""Far above any honest answer; stops a broken service from filling the memory."""
+LONGEST_PAUSE_SECONDS = 20.0
+_REASON_CHARS = 200
+_TRY_AGAIN = frozenset({408, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long and how often a service is asked."""
+
+    timeout_seconds: float = 30.0
+    """For one try."""
+    deadline_seconds: float = 120.0
+    """For a call with all its tries and the pauses between them."""
+    max_retries: int = 3
+    pause_seconds: float = 0.5
+    """Before the first retry; doubled each time, with chance taking off up to half."""
+
+
+class JsonService:
+    """One remote service and its key; calls are thread-safe.
+
+    JsonService("https://api.example.com/v1", api_key=key).post("/embeddings", {...}) -> the answer as Python values
+
+    The key is sent and never shown: not in errors, not in `repr`.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        key_setting: str = "api_key",
+        headers: Mapping[str, str] | None = None,
+        patience: Patience | None = None,
+        requests_per_minute: int = 0,
+    ) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._api_key = api_key
+        self._key_setting = key_setting
+        self._headers = dict(headers or {})
+        self._patience = patience or Patience()
+        self._limit = RateLimit(requests_per_minute)
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def __repr__(self) -> str:
+        return f"JsonService({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """The host, as errors call the service: `api.openai.com`, `localhost:8080`."""
+        return urlsplit(self._base_url).netloc.rpartition("@")[2] or self._base_url
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The answer to `body`, parsed.
+
+        Raises:
+            ProviderError: refused, unreachable, too slow after every retry, or not JSON.
+        """
+        patience = self._patience
+        deadline = time.monotonic() + patience.deadline_seconds
+        for attempt in range(patience.max_retries + 1):
+            # Keeping to the limit is the user's wish, no fault of the service: it is not held against the deadline.
+            turn = self._limit.reserve()
+            time.sleep(turn)
+            deadline += turn
+            try:
+                return self._try(path, body, deadline)
+            except _TryAgain as again:
+                if attempt == patience.max_retries:
+                    raise self._error(f"{again.reason}, after {attempt + 1} tries", status=again.status) from again
+                pause = _pause(attempt, patience.pause_seconds) if again.wait_seconds is None else again.wait_seconds
+                self._wait(pause, deadline, again.reason, status=again.status)
+        msg = "the last try returns or raises"
+        raise AssertionError(msg)
+
+    def close(self) -> None:
+        """Drop open connections; a later call opens them again."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _try(self, path: str, body: Mapping[str, Any], deadline: float) -> Any:
+        import httpx  # noqa: PLC0415 (keeps start-up fast)
+
+        left = deadline - time.monotonic()
+        timeout = min(self._patience.timeout_seconds, max(left, 0.001))
+        started = time.monotonic()
+        try:
+            with self._open_client().stream("POST", self._base_url + path, json=body, timeout=timeout) as response:
+                content = b"".join(self._read(response, started + timeout))
+        except httpx.TimeoutException as cause:
+            raise _TryAgain(f"no answer within {timeout:g} s") from cause
+        except httpx.ConnectError as cause:
+            raise self._unreachable(cause) from cause
+        except httpx.TransportError as cause:
+            raise _TryAgain("the connection broke off") from cause
+        except (httpx.InvalidURL, httpx.HTTPError, UnicodeError) as cause:
+            raise self._error(f"{type(cause).__name__} when asking it", hint="Check its address.") from cause
+        return self._judge(response, content)
+
+    def _read(self, response: httpx.Response, until: float) -> Iterator[bytes]:
+        """The body, as long as it comes in time and stays within reason."""
+        size = 0
+        for block in response.iter_bytes():
+            size += len(block)
+            if size > MAX_ANSWER_BYTES:
+                raise self._error(f"it answered with more than {MAX_ANSWER_BYTES >> 20} MB")
+            if time.monotonic() > until:
+                # httpx counts the time between two blocks; a trickle would never end.
+                raise _TryAgain("its answer came too slowly")
+            yield block
+
+    def _judge(self, response: httpx.Response, content: bytes) -> Any:
+        status = response.status_code
+        if status in _TRY_AGAIN or status >= 500:
+            wait = _retry_after(response.headers)
+            raise _TryAgain(self._reason(status, content), status=status, wait_seconds=wait)
+        if status in {401, 403}:
+            hint = f"Check `{self._key_setting}`."
+            raise self._error(f"it refused the key ({self._reason(status, content)})", status=status, hint=hint)
+        if status >= 300:
+            raise self._error(self._reason(status, content), status=status)
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError) as cause:
+            raise self._error("its answer is not JSON", status=status, hint="Check its address.") from cause
+
+    def _reason(self, status: int, content: bytes) -> str:
+        """`HTTP 400: input is too long`, from whichever place the service puts its words."""
+        try:
+            said: Any = json.loads(content)
+        except (ValueError, RecursionError):
+            said = None
+        for key in ("error", "message", "detail"):
+            said = said.get(key, said) if isinstance(said, dict) else said
+        words = said if isinstance(said, str) else ""
+        line = re.sub(r"\s+", " ", self._scrub(words)).strip()[:_REASON_CHARS]
+        return f"HTTP {status}: {line.rstrip('.')}" if line else f"HTTP {status}"
+
+    def _unreachable(self, cause: httpx.ConnectError) -> ProviderError:
+        for link in _causes(cause):
+            if isinstance(link, socket.gaierror):
+                return self._error("its name cannot be looked up; this computer seems to be offline")
+            if isinstance(link, ssl.SSLError):
+                return self._error("no secure connection could be made", hint="Check its address and certificate.")
+            if isinstance(link, ConnectionRefusedError):
+                return self._error("nothing answers there", hint="Start the service, or check its address.")
+        return self._error("it cannot be reached; this computer seems to be offline")
+
+    def _wait(self, seconds: float, deadline: float, reason: str, *, status: int | None = None) -> None:
+        if seconds <= 0:
+            return
+        if time.monotonic() + seconds >= deadline:
+            limit = self._patience.deadline_seconds
+            raise self._error(
+                f"{reason}; trying again in {seconds:.0f} s would pass the limit of {limit:g} s", status=status
+            )
+        time.sleep(seconds)
+
+    def _error(self, reason: str, *, status: int | None = None, hint: str | None = None) -> ProviderError:
+        return ProviderError(self.name, self._scrub(reason), status=status, hint=hint)
+
+    def _scrub(self, words: str) -> str:
+        return words.replace(self._api_key, "***") if self._api_key else words
+
+    def _open_client(self) -> httpx.Client:
+        import httpx  # noqa: PLC0415 (keeps start-up fast)
+
+        with self._lock:
+            if self._client is None:
+                key = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
+                self._client = httpx.Client(headers={**key, **self._headers}, follow_redirects=False)
+                weakref.finalize(self, self._client.close)
+            return self._client
+
+
+class _TryAgain(Exception):
+    """A try that failed in a way that may pass."""
+
+    def __init__(self, reason: str, *, status: int | None = None, wait_seconds: float | None = None) -> None:
+        self.reason = reason
+        self.status = status
+        self.wait_seconds = wait_seconds
+        super().__init__(reason)
+
+
+def _pause(attempt: int, first: float) -> float:
+    """Doubled each time; chance keeps many callers from coming back at the same moment."""
+    longest = min(first * 2.0**attempt, LONGEST_PAUSE_SECONDS)
+    chance: float = random.uniform(0.5, 1.0)  # noqa: S311 (no secret depends on it)
+    return longest * chance
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds until the service wants to be asked again: `Retry-After: 3`, or a date."""
+    said = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", said):
+        return float(said)
+    try:
+        moment = parsedate_to_datetime(said)
+    except (ValueError, IndexError, TypeError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
