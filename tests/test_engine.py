@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hybridrag.testing.embedders import HashEmbedder
 
 from hybridrag.config import Settings, load_settings
 from hybridrag.engine import Engine
 from hybridrag.errors import InvalidInput, ModelMismatch, StoreNotFound
+from hybridrag.protocols import Passages
+from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.base import Float32Array
 from hybridrag.types.ids import file_id_for
 from hybridrag.types.reports import FileState, Progress
@@ -23,7 +25,7 @@ class CountingEmbedder(HashEmbedder):
 
     embedded = 0
 
-    def embed_passages(self, texts, *, tokens=False):  # type: ignore[no-untyped-def]
+    def embed_passages(self, texts: Sequence[str], *, tokens: bool = False) -> Passages:
         self.embedded += len(texts)
         return super().embed_passages(texts, tokens=tokens)
 
@@ -108,7 +110,7 @@ def test_sync_adds_replaces_and_removes(engine: Engine, folder: Path) -> None:
 
 def test_sync_keeps_what_it_has_of_a_file_that_broke(engine: Engine, folder: Path) -> None:
     engine.sync(folder)
-    (folder / "guide.md").write_bytes(b"\x00\x01\x02\xff" * 100)
+    (folder / "guide.md").write_bytes(bytes(range(256)) * 8)
     report = engine.sync(folder)
     assert [Path(outcome.name).name for outcome in report.failed] == ["guide.md"]
     assert "guide.md" in names(engine)
@@ -270,7 +272,11 @@ def test_cancelling_an_async_add_keeps_whole_files(engine: Engine, tmp_path: Pat
     async def use() -> None:
         started = asyncio.Event()
         loop = asyncio.get_running_loop()
-        adding = asyncio.create_task(engine.aadd(many, on_progress=lambda _: loop.call_soon_threadsafe(started.set)))
+
+        def tell(_: Progress) -> None:
+            loop.call_soon_threadsafe(started.set)
+
+        adding = asyncio.create_task(engine.aadd(many, on_progress=tell))
         await started.wait()
         adding.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -33,6 +34,9 @@ from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProg
 REEMBED_BATCH = 256
 """Chunks embedded between two commits of a re-embedding: what an interruption loses at most."""
 
+NEVER_DOCUMENTS = (".git/", ".hg/", ".svn/", ".hybridrag/", ".venv/", ".DS_Store")
+"""Hidden folders that hold no documents, even where hidden files are wanted."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -52,6 +56,7 @@ class Engine:
         self._embedder = embedder
         self._lock = threading.RLock()
         self._bound = False
+        self._on_progress: OnProgress | None = None
 
     @classmethod
     def open(
@@ -109,7 +114,7 @@ class Engine:
         if (source is None) == (text is None):
             raise InvalidInput("Give either paths or bytes, or text=...")
         if isinstance(source, bytes) or text is not None:
-            data = source if isinstance(source, bytes) else str(text).encode("utf-8", "replace")
+            data = source if isinstance(source, bytes) else _as_bytes(str(text))
             given = Source(
                 name=name or f"text:{blake2b(data, digest_size=8).hexdigest()}",
                 load=lambda: data,
@@ -138,7 +143,7 @@ class Engine:
         Raises:
             InvalidInput: the folder does not exist; nothing is removed.
         """
-        root = Path(folder).absolute()
+        root = Path(_name_of(Path(folder)))
         if not root.is_dir():
             raise InvalidInput(f"There is no folder {root}; nothing was changed.", hint="Check the path.")
         began = time.monotonic()
@@ -338,8 +343,15 @@ class Engine:
                     timeout_seconds=chosen.timeout_seconds,
                     max_retries=chosen.max_retries,
                     requests_per_minute=chosen.requests_per_minute,
+                    on_progress=self._tell_model,
                 )
             return self._embedder
+
+    def _tell_model(self, what: str, share: float) -> None:
+        """Preparing the model takes a while the first time: whoever waits for it is told."""
+        if self._on_progress is not None:
+            done = round(100 * share)
+            self._on_progress(Progress(stage="model", chunks_done=done, chunks_total=100, current=what))
 
     def _ingest(
         self,
@@ -349,6 +361,7 @@ class Engine:
         on_progress: OnProgress | None,
         stop: threading.Event | None,
     ) -> IngestReport:
+        self._on_progress = on_progress
         with self._reader() as read:
             ingest = Ingest(
                 store=self._store,
@@ -365,6 +378,7 @@ class Engine:
             try:
                 return ingest.run(sources, failures)
             finally:
+                self._on_progress = None
                 self._store.flush()
 
     @contextmanager
@@ -401,20 +415,16 @@ class Engine:
         sources: dict[str, Source] = {}
         failures: list[DocumentError] = []
         own = self.path.absolute()
-        limit = self.settings.documents.max_file_bytes
-        for found in find_files(
-            [Path(path).absolute() for path in paths],
-            excludes=self.settings.documents.exclude,
-            include_hidden=self.settings.documents.include_hidden,
-        ):
-            if isinstance(found, DocumentError):
-                failures.append(found)
-            elif own != found.path and own not in found.path.parents:
-                sources[str(found.path)] = Source(
-                    name=str(found.path),
-                    load=partial(_load_file, found.path, limit),
-                    modified=datetime.fromtimestamp(found.modified, tz=UTC),
-                )
+        chosen = self.settings.documents
+        # Later patterns decide: hidden files come in again, but not what programs keep for themselves.
+        hidden = ("!.*", *NEVER_DOCUMENTS) if chosen.include_hidden else ()
+        for found in find_files(paths, problems=failures, excludes=(*hidden, *chosen.exclude)):
+            if own == found.path or own in found.path.parents:
+                continue
+            name = _name_of(found.path)
+            sources[name] = Source(
+                name=name, load=partial(_load_file, found.path, chosen.max_file_bytes), modified=found.modified
+            )
         return list(sources.values()), failures
 
     def _passages(self, keys: Sequence[int]) -> dict[int, str]:
@@ -452,6 +462,16 @@ def _load_file(path: Path, limit: int) -> bytes:
     return path.read_bytes()
 
 
+def _as_bytes(text: str) -> bytes:
+    """A text that its caller vouches for; NUL would make it look like binary data, and surrogates cannot be stored."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace")
+
+
+def _name_of(path: Path) -> str:
+    """What the index calls a file: its absolute path, so that it does not matter from where it was added."""
+    return unicodedata.normalize("NFC", str(path.absolute()))
+
+
 def _is_below(name: str, root: Path) -> bool:
     return root in Path(name).parents
 
@@ -461,5 +481,5 @@ def _is_target(file: FileInfo, target: str | Path | FileId) -> bool:
         return file.id == target
     if str(target) in {file.name, file.id}:
         return True
-    path = Path(target).absolute()
+    path = Path(_name_of(Path(target)))
     return file.name == str(path) or _is_below(file.name, path)
