@@ -98,6 +98,11 @@ def dots(rows: Half, query: Float32Array) -> Float32Array:
     return scores
 
 
+def kth_best(scores: Float32Array, k: int) -> float:
+    """The k-th highest of at least k scores."""
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
+
+
 def header(token: str, *, rows: int, dimension: int) -> bytes:
     """What stands before the first row of a matrix file; ties it to its name and size."""
     return _HEADER.pack(_MAGIC, token.encode("ascii"), rows, dimension).ljust(HEADER_BYTES, b"\0")
@@ -206,10 +211,9 @@ class Matrix:
         """The k best `(key, cosine)` among `rows` (live ones; None is all), best first, ties by key."""
         if rows is None:
             rows = self._live_rows()
-        scores = self._scores(query, rows)
+        scores = self.scores(query, rows)
         if len(rows) > k:
-            last = np.partition(scores, len(scores) - k)[len(scores) - k]
-            rows = rows[scores >= last - TIE_MARGIN]
+            rows = rows[scores >= kth_best(scores, k) - TIE_MARGIN]
         return self._ranked(query, k, rows)
 
     def live_blocks(self) -> Iterator[Main]:
@@ -244,7 +248,8 @@ class Matrix:
     def _live_rows(self) -> Rows:
         return np.concatenate([np.flatnonzero(~self.dead), self.tail_row_numbers()])
 
-    def _scores(self, query: Float32Array, rows: Rows) -> Float32Array:
+    def scores(self, query: Float32Array, rows: Rows) -> Float32Array:
+        """The cosine of each of those rows with the query, to `TIE_MARGIN`."""
         total = len(self.main.keys) + len(self._tail_row)
         if len(rows) * SCAN_SHARE > total:
             return self._scan(query)[rows]
