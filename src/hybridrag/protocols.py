@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph, Link
 from hybridrag.types.ids import ChunkId, FileId
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.terms import TermQuery
@@ -141,6 +142,24 @@ class NewChunk:
     passage: str
     """What was embedded for it; equal passages have equal vectors, so a store may keep the vector it has."""
     vector: Float32Array
+    graph: ChunkGraph = NOTHING_SAID
+    """What it says for the knowledge graph."""
+
+
+class Linker(Protocol):
+    """Finds where texts name titles. Pure: the same text and aliases give the same links."""
+
+    def aliases(self, title: str) -> list[tuple[str, float]]:
+        """What a document or section of that title may be called, with how well each alias names it (0-1)."""
+        ...
+
+    def find(self, text: str, aliases: Iterable[str]) -> list[Link]:
+        """Where the text names them; of aliases that overlap, the longest."""
+        ...
+
+    def probe_terms(self, text: str) -> set[str]:
+        """Terms of a text or an alias. A text can name an alias only if it has all of the alias's terms."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

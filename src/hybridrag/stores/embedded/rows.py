@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -27,9 +27,6 @@ REMOVED_LOG_ROWS = 100_000
 TEXT_LEVEL = 1
 """Texts are packed fast rather than small: they are read back for one file at a time."""
 
-LOOKUP_BATCH = 500
-"""Values per statement, well under SQLite's limit on parameters."""
-
 FILE_COLUMNS = (
     "id, workspace, name, mime_type, title, content_hash, size, created, modified, added, chunk_count, metadata"
 )
@@ -47,17 +44,6 @@ def passage_hash(passage: str) -> bytes:
 def unpack_text(packed: bytes) -> str:
     """A stored text."""
     return zlib.decompress(packed).decode("utf-8")
-
-
-def batches(values: Sequence[str | int] | Sequence[bytes]) -> Iterator[list[str | int | bytes]]:
-    """The values in groups that fit one statement."""
-    for first in range(0, len(values), LOOKUP_BATCH):
-        yield list(values[first : first + LOOKUP_BATCH])
-
-
-def marks(values: Sequence[object]) -> str:
-    """One `?` per value."""
-    return ", ".join("?" * len(values))
 
 
 def read_generation(connection: apsw.Connection) -> int:
@@ -145,8 +131,8 @@ def context_of(title: str | None, headings: Sequence[str]) -> str:
     return "\n".join(dict.fromkeys(part for part in (title, *headings) if part))
 
 
-def insert_chunk(connection: apsw.Connection, file_key: int, new: NewChunk, *, title: str | None) -> None:
-    """Write a new chunk with its terms and its vector."""
+def insert_chunk(connection: apsw.Connection, file_key: int, new: NewChunk, *, title: str | None) -> int:
+    """Write a new chunk with its terms and its vector; its key."""
     chunk = new.chunk
     connection.execute(
         'INSERT INTO chunks (id, file_key, ordinal, text, "start", "end", headings, page, line_start, line_end, '
@@ -156,6 +142,7 @@ def insert_chunk(connection: apsw.Connection, file_key: int, new: NewChunk, *, t
     key = connection.last_insert_rowid()
     terms.index_chunk(connection, key, context_of(title, chunk.headings), chunk.text)
     connection.execute("INSERT INTO vectors (chunk_key, vector) VALUES (?, ?)", (key, to_blob(new.vector)))
+    return int(key)
 
 
 def move_chunk(connection: apsw.Connection, key: int, chunk: Chunk) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 import apsw
 
 from hybridrag.errors import StoreCorrupt, StoreVersionMismatch
+from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES
 
 APPLICATION_ID = 0x48524147
 """Marks the file as ours: "HRAG"."""
 
-FORMAT = 1
+FORMAT = 2
 
 BM25_CONTEXT_WEIGHT = 1.0
 BM25_BODY_WEIGHT = 1.0
@@ -106,7 +107,14 @@ DROP TABLE IF EXISTS terms;
 
 Migration = Callable[[apsw.Connection], None]
 
-MIGRATIONS: Mapping[int, Migration] = {}
+
+def _add_graph(connection: apsw.Connection) -> None:
+    """Format 2 brings the knowledge graph; what is already indexed waits for `hybridrag graph rebuild`."""
+    connection.execute(GRAPH_TABLES)
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('graph_pending', 1)")
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: _add_graph}
 """From that format to the next."""
 
 
@@ -129,6 +137,7 @@ def create_or_migrate(
             raise StoreCorrupt(path, "it is a database of another program")
         connection.execute(TABLES)
         connection.execute(TERMS_TABLE)
+        connection.execute(GRAPH_TABLES)
         connection.execute(
             "INSERT INTO meta VALUES ('store_id', ?), ('generation', 0), ('chunk_count', 0)", (uuid.uuid4().hex,)
         )

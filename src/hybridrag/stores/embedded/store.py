@@ -13,12 +13,14 @@ import apsw
 
 from hybridrag.errors import ModelMismatch
 from hybridrag.language.tokenise import analyser_fingerprint
-from hybridrag.protocols import ModelInfo, NewChunk, Problem, PutReport, StoreStatus
+from hybridrag.protocols import Linker, ModelInfo, NewChunk, Problem, PutReport, StoreStatus
 from hybridrag.stores.embedded import check, rows, terms
 from hybridrag.stores.embedded.database import Database
 from hybridrag.stores.embedded.filters import CompiledFilter, compile_filter, file_conditions
+from hybridrag.stores.embedded.graph_rows import GraphWriter, register_probe_tokenizer
 from hybridrag.stores.embedded.live_vectors import LiveVectors, from_blob, to_blob
 from hybridrag.stores.embedded.schema import FORMAT
+from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import ChunkId, FileId
@@ -35,8 +37,9 @@ class EmbeddedStore:
     EmbeddedStore.open(Path("docs.hybridrag")) -> an empty store, made if missing
     """
 
-    def __init__(self, database: Database, vectors: LiveVectors) -> None:
+    def __init__(self, database: Database, vectors: LiveVectors, linker: Linker | None = None) -> None:
         self._database = database
+        self._linker = linker
         self._vectors = vectors
         self._filters: OrderedDict[tuple[int, str], CompiledFilter] = OrderedDict()
         self._filters_lock = Lock()
@@ -45,13 +48,15 @@ class EmbeddedStore:
     def open(cls, folder: Path, *, create: bool = True, busy_timeout: float = 30.0, vector_index: str = "auto") -> Self:
         """Open the store, make it if missing, and bring stale derived data up to date.
 
+        Without a `linker`, chunks are not linked to the titles that they name.
+
         Raises:
             StoreNotFound: there is none and `create` is off.
             StoreVersionMismatch: a newer version wrote it.
             StoreBusy: it has to be made or migrated, and another process is writing.
         """
-        database = Database(folder, prepare=terms.register_tokenizer, busy_timeout=busy_timeout, create=create)
-        store = cls(database, LiveVectors(folder, setting=vector_index))
+        database = Database(folder, prepare=_prepare, busy_timeout=busy_timeout, create=create)
+        store = cls(database, LiveVectors(folder, setting=vector_index), linker)
         store._refresh_terms()
         return store
 
@@ -92,15 +97,20 @@ class EmbeddedStore:
                 if new.chunk.id in old and old[new.chunk.id][1] == rows.passage_hash(new.passage)
             }
             gone = [key for identity, (key, _) in old.items() if identity not in same]
+            graph = GraphWriter(connection, self._linker)
+            graph.forget(gone)
             rows.forget_chunks(connection, gone, generation)
             added = 0
             for new in chunks:
                 if new.chunk.id in same:
                     rows.move_chunk(connection, old[new.chunk.id][0], new.chunk)
                 else:
-                    rows.insert_chunk(connection, file_key, new, title=file.title)
+                    key = rows.insert_chunk(connection, file_key, new, title=file.title)
+                    graph.insert(key, new.chunk.text, new.graph)
                     added += 1
             rows.count_chunks(connection, added - len(gone))
+            graph.set_titles(file_key, file, [new.chunk for new in chunks])
+            graph.settle()
         return PutReport(added=added, kept=len(same), removed=len(gone))
 
     def remove_files(self, ids: Sequence[FileId]) -> int:
@@ -169,10 +179,10 @@ class EmbeddedStore:
         by_hash = {rows.passage_hash(passage): passage for passage in passages}
         found: dict[str, Float32Array] = {}
         with self._database.read() as connection:
-            for batch in rows.batches(list(by_hash)):
+            for batch in batches(list(by_hash)):
                 found_rows = connection.execute(
                     "SELECT c.passage_hash, v.vector FROM chunks c JOIN vectors v ON v.chunk_key = c.key "  # noqa: S608
-                    f"WHERE c.passage_hash IN ({rows.marks(batch)})",
+                    f"WHERE c.passage_hash IN ({marks(batch)})",
                     batch,
                 )
                 for known, vector in found_rows:
@@ -255,8 +265,8 @@ class EmbeddedStore:
         """Stored vectors by chunk key."""
         found: dict[int, Float32Array] = {}
         with self._database.read() as connection:
-            for batch in rows.batches(list(keys)):
-                sql = f"SELECT chunk_key, vector FROM vectors WHERE chunk_key IN ({rows.marks(batch)})"  # noqa: S608
+            for batch in batches(list(keys)):
+                sql = f"SELECT chunk_key, vector FROM vectors WHERE chunk_key IN ({marks(batch)})"  # noqa: S608
                 found.update((key, from_blob(bytes(blob))) for key, blob in connection.execute(sql, batch))
         return found
 
@@ -328,8 +338,12 @@ class EmbeddedStore:
                 return 0
             generation = rows.next_generation(connection)
             keys = [key for (key,) in connection.execute("SELECT key FROM chunks WHERE file_key = ?", (file_key,))]
+            graph = GraphWriter(connection, self._linker)
+            graph.forget(keys)
             rows.forget_chunks(connection, keys, generation)
             rows.count_chunks(connection, -len(keys))
+            graph.set_titles(int(file_key), None, [])
+            graph.settle()
             connection.execute("DELETE FROM texts WHERE file_key = ?", (file_key,))
             connection.execute("DELETE FROM files WHERE key = ?", (file_key,))
         return 1
@@ -340,10 +354,10 @@ class EmbeddedStore:
         found: list[tuple[int, Chunk]] = []
         with self._database.read() as connection:
             compiled = self._compile(connection, filters)
-            for batch in rows.batches(values):
+            for batch in batches(values):
                 found_rows = connection.execute(
                     f"SELECT {rows.CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file_key "  # noqa: S608
-                    f"WHERE {column} IN ({rows.marks(batch)})",
+                    f"WHERE {column} IN ({marks(batch)})",
                     batch,
                 )
                 found.extend((row[0], rows.to_chunk(row)) for row in found_rows if compiled.passes(row[1]))
@@ -364,3 +378,9 @@ class EmbeddedStore:
             while len(self._filters) > FILTER_CACHE:
                 self._filters.popitem(last=False)
         return compiled
+
+
+def _prepare(connection: apsw.Connection) -> None:
+    """What every connection needs: the tokenizers of the tables."""
+    terms.register_tokenizer(connection)
+    register_probe_tokenizer(connection)

@@ -1,0 +1,314 @@
+"""Write what chunks say into the graph, and keep names, entities and links exact through every change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import apsw
+
+from hybridrag.protocols import Linker
+from hybridrag.stores.embedded.sql import batches, marks
+from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.extraction import ChunkGraph, Link
+
+SEPARATOR = "\x1f"
+"""Between the probe terms of a chunk; no text holds it after normalisation."""
+
+
+def register_probe_tokenizer(connection: apsw.Connection) -> None:
+    """Teach a connection the tokenizer of the probes table: terms come ready made."""
+    connection.register_fts5_tokenizer("hybridrag_probe", lambda _connection, _arguments: _split)
+
+
+def _split(utf8: bytes, _flags: int, _locale: str | None) -> list[str]:
+    return [term for term in utf8.decode("utf-8", "replace").split(SEPARATOR) if term]
+
+
+@dataclass(slots=True)
+class GraphChange:
+    """What a transaction touched, to be settled before it commits."""
+
+    names: set[int] = field(default_factory=set)
+    """Names whose mentions or aliases changed."""
+    aliases: set[str] = field(default_factory=set)
+    """Title aliases that came or went."""
+    chunks: dict[int, str] = field(default_factory=dict)
+    """New chunks with their text, which have no links yet."""
+
+
+class GraphWriter:
+    """Applies changes to the graph inside the caller's transaction.
+
+    Forget and insert as often as needed, then `settle()` once.
+    """
+
+    def __init__(self, connection: apsw.Connection, linker: Linker | None) -> None:
+        self._connection = connection
+        self._linker = linker
+        self._change = GraphChange()
+
+    # What a chunk says
+
+    def insert(self, chunk_key: int, text: str, graph: ChunkGraph) -> None:
+        """Write what a new chunk says."""
+        keys = self._name_keys(graph)
+        self._change.names.update(keys.values())
+        self._connection.executemany(
+            'INSERT OR IGNORE INTO mentions (chunk_key, "start", "end", name_key, surface, type, confidence, source) '
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (chunk_key, it.start, it.end, keys[it.key], it.name, str(it.type), it.confidence, str(it.source))
+                for it in graph.mentions
+            ],
+        )
+        self._connection.executemany(
+            'INSERT OR IGNORE INTO aliases (chunk_key, "start", "end", name_key, alias_key, kind) '
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (chunk_key, it.start, it.end, keys[it.name_key], keys[it.alias_key], str(it.kind))
+                for it in graph.aliases
+            ],
+        )
+        self._connection.executemany(
+            'INSERT OR IGNORE INTO facts (chunk_key, "start", "end", subject_key, predicate, object_key, confidence, '
+            "kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    chunk_key,
+                    it.start,
+                    it.end,
+                    keys[it.subject_key],
+                    it.predicate,
+                    keys[it.object_key],
+                    it.confidence,
+                    str(it.kind),
+                )
+                for it in graph.facts
+            ],
+        )
+        if self._linker is not None:
+            terms = SEPARATOR.join(sorted(self._linker.probe_terms(text)))
+            self._connection.execute("INSERT INTO probes (rowid, terms) VALUES (?, ?)", (chunk_key, terms))
+            self._change.chunks[chunk_key] = text
+
+    def forget(self, chunk_keys: Sequence[int]) -> None:
+        """Remove what chunks said."""
+        for batch in batches(list(chunk_keys)):
+            for column, table in (
+                ("name_key", "mentions"),
+                ("name_key", "aliases"),
+                ("alias_key", "aliases"),
+                ("subject_key", "facts"),
+                ("object_key", "facts"),
+            ):
+                sql = f"SELECT DISTINCT {column} FROM {table} WHERE chunk_key IN ({marks(batch)})"  # noqa: S608
+                self._change.names.update(key for (key,) in self._connection.execute(sql, batch))
+            for table in ("mentions", "aliases", "facts", "links"):
+                self._connection.execute(f"DELETE FROM {table} WHERE chunk_key IN ({marks(batch)})", batch)  # noqa: S608
+            self._connection.executemany("DELETE FROM probes WHERE rowid = ?", [(key,) for key in batch])
+
+    # What documents are called
+
+    def set_titles(self, file_key: int, file: FileInfo | None, chunks: Sequence[Chunk]) -> None:
+        """Write what a document and its sections are called; `file=None` forgets them."""
+        if self._linker is None:
+            return
+        old = {
+            (ordinal, alias): quality
+            for ordinal, alias, quality in self._connection.execute(
+                "SELECT ordinal, alias, quality FROM titles WHERE file_key = ?", (file_key,)
+            )
+        }
+        new = _titles(file, chunks, self._linker) if file is not None else {}
+        if new == old:
+            return
+        self._connection.execute("DELETE FROM titles WHERE file_key = ?", (file_key,))
+        self._connection.executemany(
+            "INSERT INTO titles (file_key, ordinal, alias, quality, head) VALUES (?, ?, ?, ?, ?)",
+            [(file_key, ordinal, alias, quality, self._head(alias)) for (ordinal, alias), quality in new.items()],
+        )
+        self._change.aliases.update({alias for _, alias in old} ^ {alias for _, alias in new})
+
+    # What people decide
+
+    def decide(self, norm: str, other: str, kind: str | None) -> None:
+        """Record that two names are one thing (`merge`), that a name stands alone (`split`), or neither (None)."""
+        first, second = sorted((norm, other)) if other else (norm, "")
+        self._connection.execute("DELETE FROM decisions WHERE norm = ? AND other = ?", (first, second))
+        if kind is not None:
+            self._connection.execute("INSERT INTO decisions VALUES (?, ?, ?)", (first, second, kind))
+        for name in (norm, other):
+            key = self._connection.execute("SELECT key FROM names WHERE norm = ?", (name,)).get
+            if key is not None:
+                self._change.names.add(int(key))
+
+    # Before the commit
+
+    def settle(self) -> None:
+        """Make entities and links agree with what is there now, at a cost proportional to the change."""
+        self._relink()
+        self._resolve()
+        self._change = GraphChange()
+
+    def _name_keys(self, graph: ChunkGraph) -> dict[str, int]:
+        norms = {
+            *(it.key for it in graph.mentions),
+            *(norm for it in graph.aliases for norm in (it.name_key, it.alias_key)),
+            *(norm for it in graph.facts for norm in (it.subject_key, it.object_key)),
+        }
+        keys: dict[str, int] = {}
+        for norm in sorted(norms):
+            key = self._connection.execute("SELECT key FROM names WHERE norm = ?", (norm,)).get
+            if key is None:
+                self._connection.execute("INSERT INTO names (norm, entity_key) VALUES (?, 0)", (norm,))
+                key = self._connection.last_insert_rowid()
+            keys[norm] = int(key)
+        return keys
+
+    # Links
+
+    def _relink(self) -> None:
+        """Chunks that are new, or that name a title that came or went, get their links anew."""
+        if self._linker is None:
+            return
+        texts = dict(self._change.chunks)
+        for alias in sorted(self._change.aliases):
+            texts.update(self._chunks_naming(alias))
+        for key, text in texts.items():
+            self._connection.execute("DELETE FROM links WHERE chunk_key = ?", (key,))
+            self._connection.executemany(
+                'INSERT OR IGNORE INTO links (chunk_key, "start", "end", alias) VALUES (?, ?, ?, ?)',
+                [(key, link.start, link.end, link.alias_key) for link in self._links(text)],
+            )
+
+    def _chunks_naming(self, alias: str) -> dict[int, str]:
+        """Chunks that may name an alias: they hold all of its probe terms."""
+        if self._linker is None:
+            return {}
+        terms = sorted(self._linker.probe_terms(alias))
+        if not terms:
+            return {}
+        expression = " AND ".join('"' + term.replace('"', '""') + '"' for term in terms)
+        return dict(
+            self._connection.execute(
+                "SELECT chunks.key, chunks.text FROM probes JOIN chunks ON chunks.key = probes.rowid "
+                "WHERE probes MATCH ?",
+                (expression,),
+            )
+        )
+
+    def _links(self, text: str) -> list[Link]:
+        if self._linker is None:
+            return []
+        known: set[str] = set()
+        for batch in batches(sorted(self._linker.probe_terms(text))):
+            sql = f"SELECT DISTINCT alias FROM titles WHERE head IN ({marks(batch)})"  # noqa: S608 (only marks)
+            known.update(alias for (alias,) in self._connection.execute(sql, batch))
+        return self._linker.find(text, sorted(known)) if known else []
+
+    def _head(self, alias: str) -> str:
+        """One of an alias's probe terms, the longest: by it the aliases that a text may name are looked up."""
+        terms = self._linker.probe_terms(alias) if self._linker is not None else set()
+        return max(sorted(terms), key=len, default="")
+
+    # Entities
+
+    def _resolve(self) -> None:
+        """Drop names that nobody uses, and give every group of names that are one thing its entity."""
+        connection = self._connection
+        touched = set(self._change.names)
+        # A name that left may have held others together: those it shared an entity with are looked at again.
+        for batch in batches(sorted(touched)):
+            sql = (
+                "SELECT key FROM names WHERE entity_key IN (SELECT entity_key FROM names "  # noqa: S608 (only marks)
+                f"WHERE key IN ({marks(batch)}) AND entity_key > 0)"
+            )
+            self._change.names.update(key for (key,) in connection.execute(sql, batch))
+        for key in touched:
+            if not self._is_used(key):
+                connection.execute("DELETE FROM names WHERE key = ?", (key,))
+        waiting = set(self._change.names)
+        while waiting:
+            group = self._group_of(waiting.pop())
+            waiting -= group.keys()
+            if group:
+                entity = min(group, key=lambda key: group[key])
+                connection.executemany(
+                    "UPDATE names SET entity_key = ? WHERE key = ?", [(entity, key) for key in group]
+                )
+
+    def _is_used(self, key: int) -> bool:
+        return any(
+            self._connection.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (key,)).get  # noqa: S608
+            for table, column in (
+                ("mentions", "name_key"),
+                ("aliases", "name_key"),
+                ("aliases", "alias_key"),
+                ("facts", "subject_key"),
+                ("facts", "object_key"),
+            )
+        )
+
+    def _group_of(self, key: int) -> dict[int, str]:
+        """The names that are one thing with this one, by key, with their norms; empty for a name that is gone."""
+        group: dict[int, str] = {}
+        waiting = [key]
+        while waiting:
+            current = waiting.pop()
+            if current in group:
+                continue
+            norm = self._connection.execute("SELECT norm FROM names WHERE key = ?", (current,)).get
+            if norm is None:
+                continue
+            group[current] = str(norm)
+            waiting.extend(self._neighbours(current, str(norm)))
+        return group
+
+    def _neighbours(self, key: int, norm: str) -> set[int]:
+        """Names that a text equates with this one, unless people said that one of them stands alone; and those that
+        people merged.
+        """
+        connection = self._connection
+        merged = {
+            found
+            for (found,) in connection.execute(
+                "SELECT names.key FROM decisions JOIN names ON names.norm = iif(decisions.norm = ?1, other, "
+                "decisions.norm) WHERE kind = 'merge' AND (decisions.norm = ?1 OR other = ?1)",
+                (norm,),
+            )
+        }
+        if self._stands_alone(norm):
+            return merged
+        said: list[tuple[Any, ...]] = connection.execute(
+            "SELECT alias_key, names.norm FROM aliases JOIN names ON names.key = alias_key WHERE name_key = ?1 "
+            "UNION SELECT name_key, names.norm FROM aliases JOIN names ON names.key = name_key WHERE alias_key = ?1",
+            (key,),
+        ).fetchall()
+        return merged | {other for other, other_norm in said if not self._stands_alone(other_norm)}
+
+    def _stands_alone(self, norm: str) -> bool:
+        return bool(
+            self._connection.execute(
+                "SELECT 1 FROM decisions WHERE norm = ? AND other = '' AND kind = 'split'", (norm,)
+            ).get
+        )
+
+
+def _titles(file: FileInfo, chunks: Iterable[Chunk], linker: Linker) -> Mapping[tuple[int, str], float]:
+    """Every alias of the document and its sections, by the first chunk that it leads to."""
+    titles: dict[tuple[int, str], float] = {}
+    whole = file.title or PurePath(file.name).name
+    for alias, quality in linker.aliases(whole):
+        titles[0, alias] = quality
+    seen = {file.title}
+    for chunk in chunks:
+        for heading in chunk.headings[-1:]:
+            if heading in seen:
+                continue
+            seen.add(heading)
+            for alias, quality in linker.aliases(heading):
+                titles.setdefault((chunk.ordinal, alias), quality)
+    return titles
