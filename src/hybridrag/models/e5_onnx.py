@@ -58,7 +58,7 @@ def build_encoder(weights: E5Weights, *, on_layer: Callable[[int], None] | None 
 def quantise_columns(matrix: Float32Array) -> tuple[NDArray[np.int8], Float32Array]:
     """Whole numbers up to `MAX_WEIGHT` and one scale per column, symmetric around zero.
 
-    [[1.0], [-0.5]] -> [[63], [-32]], [1/63]
+    [[1.0], [-0.25]] -> [[63], [-16]], [1/63]
     """
     scale = np.abs(matrix).max(axis=0) / MAX_WEIGHT
     scale[scale == 0] = 1

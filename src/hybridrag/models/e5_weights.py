@@ -195,7 +195,7 @@ def _parse(path: Path, data: NDArray[np.uint8]) -> E5Weights:
         msg = f"blocks of {block}"
         raise ValueError(msg)
     pieces, scores = _parse_pieces(cursor, count)
-    return E5Weights(
+    weights = E5Weights(
         path=path,
         shape=E5Shape(
             hidden, layers, heads, feed_forward, vocabulary, positions, epsilon, start_id, end_id, pad_id, unknown_id
@@ -206,6 +206,11 @@ def _parse(path: Path, data: NDArray[np.uint8]) -> E5Weights:
         data=data,
         tensors=_parse_directory(cursor),
     )
+    words = weights.tensors.get("emb.word")
+    if words is None or words.size != vocabulary * hidden // BLOCK * BLOCK_BYTES:
+        msg = "sizes that disagree"
+        raise ValueError(msg)
+    return weights
 
 
 def _parse_pieces(cursor: _Cursor, count: int) -> tuple[list[str], Float32Array]:
