@@ -27,6 +27,9 @@ under the default `minRelevance` of 0.3."""
 SIGNIFICANT_DIGITS = 15
 """Of a rank sum. Beyond them is rounding: .2/61 + .3/61 and .5/61 are a tie, not an order."""
 
+NEGLIGIBLE_WEIGHT = 1e-9
+"""Searches that together weigh less weigh nothing; dividing by so little would end in rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fused:
@@ -119,7 +122,7 @@ def _best_sum(shares: Mapping[SearchStrategy, float], k: int) -> float:
 def _shares(strategies: Collection[SearchStrategy], weights: SearchWeights) -> dict[SearchStrategy, float]:
     shares = {strategy: weights.of(strategy) for strategy in strategies}
     # Without this, a search asked for alone under weights that leave it out would come back in the order of ids.
-    return shares if any(shares.values()) else dict.fromkeys(shares, 1.0)
+    return shares if sum(shares.values()) > NEGLIGIBLE_WEIGHT else dict.fromkeys(shares, 1.0)
 
 
 def _without_repeats(ranking: Sequence[Hit]) -> list[Hit]:
