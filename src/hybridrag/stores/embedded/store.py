@@ -45,7 +45,15 @@ class EmbeddedStore:
         self._filters_lock = Lock()
 
     @classmethod
-    def open(cls, folder: Path, *, create: bool = True, busy_timeout: float = 30.0, vector_index: str = "auto") -> Self:
+    def open(
+        cls,
+        folder: Path,
+        *,
+        create: bool = True,
+        busy_timeout: float = 30.0,
+        vector_index: str = "auto",
+        linker: Linker | None = None,
+    ) -> Self:
         """Open the store, make it if missing, and bring stale derived data up to date.
 
         Without a `linker`, chunks are not linked to the titles that they name.
