@@ -29,6 +29,7 @@ _LATIN_WORDS = re.compile(f"({latin.CHUNK})")
 _NOT_LATIN = re.compile("[^\x00-\u024f\u1e00-\u1eff\u2000-\u206f\u20a0-\u20cf\u2190-\u22ff]")
 _WRAP = re.compile(rf"(?<=[^\n]{{{WRAPPED_LINE - 1}}}[{_JAPANESE}])\r?\n(?=[{_JAPANESE}])")
 _DATE = re.compile("([0-9]{4})年([0-9]{1,2})月([0-9]{1,2})日")
+_ERA_YEAR = re.compile("(明治|大正|昭和|平成|令和)(元|[0-9]{1,2})年")
 _MARKS_LEFT_OUT = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 """Vowel points that Arabic and Hebrew mostly leave unwritten, and the sign that stretches a word."""
 
@@ -159,11 +160,15 @@ def _unwrapped(normal: Normalised) -> Normalised:
 
 
 def _dates(text: str) -> list[Extra]:
-    """2024年3月15日 is found as 2024-03-15 too."""
+    """2024年3月15日 is found as 2024-03-15 too, and 令和元年 within 令和元年度, which is cut elsewhere."""
     if "年" not in text:
         return []
-    return [
+    found = [
         Extra(match.start(), match.end(), term, merges=True)
         for match in _DATE.finditer(text)
         if (term := latin.iso_date(match[1], match[2], match[3]))
     ]
+    for match in _ERA_YEAR.finditer(text):
+        year = 1 if match[2] == "元" else int(match[2])
+        found.append(Extra(match.start(), match.end(), f"{match[1]}{year}年", merges=True))
+    return found

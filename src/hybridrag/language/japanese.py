@@ -57,6 +57,7 @@ _ROLES = {
     "形状詞": Role.NOUN,
     "記号": Role.NOUN,
 }
+_NAMES = {"姓": Role.FAMILY_NAME, "名": Role.GIVEN_NAME}
 _INPUT_PLUGINS = [
     {"class": "com.worksap.nlp.sudachi.DefaultInputTextPlugin"},
     {
@@ -296,6 +297,8 @@ def _role(kind: tuple[str, ...]) -> Role:
         return Role.NUMBER
     if kind[2] == "助数詞可能":
         return Role.COUNTER
+    if kind[2] == "人名":
+        return _NAMES.get(kind[3], Role.NOUN)
     return _ROLES.get(kind[0], Role.WORD)
 
 

@@ -180,9 +180,15 @@ def _add_atom(builder: Builder, atom: str, offset: int) -> None:
         for word, here in words:
             builder.step(_spellings(word), offset + here, offset + here + len(word))
         if len(words) > 1:
-            builder.join(fold_normalised(run), offset + start, offset + start + len(run), at)
+            _join_all(builder, run, offset + start, at)
     if len(builder) > first + 1:
-        builder.join(fold_normalised(atom), offset, offset + len(atom), first)
+        _join_all(builder, atom, offset, first)
+
+
+def _join_all(builder: Builder, whole: str, offset: int, position: int) -> None:
+    # `getusername` in small letters is a word to the analysis, so its stem must be there as well.
+    for term in reversed(_spellings(whole)):
+        builder.join(term, offset, offset + len(whole), position)
 
 
 def _add_segment(builder: Builder, segment: str, offset: int, first: int) -> list[str]:

@@ -29,7 +29,7 @@ ANALYSER_VERSION = 1
 """Raised whenever the same text gives other terms than before."""
 
 _GAPS = str.maketrans("\t\n\r", "   ")
-_NOUN_LIKE = frozenset((Role.NOUN, Role.NUMBER, Role.COUNTER, Role.SUFFIX))
+_NOUN_LIKE = frozenset((Role.NOUN, Role.NUMBER, Role.COUNTER, Role.SUFFIX, Role.FAMILY_NAME, Role.GIVEN_NAME))
 _BEFORE_NUMBER = frozenset("年月日時分")
 """Counters after which the next number goes on: 2024年3月."""
 
@@ -233,23 +233,36 @@ def _grouped(analysed: Text) -> Iterator[tuple[list[tuple[int, Unit]], str]]:
     spans = {extra.start: extra for extra in analysed.extras if extra.merges}
     first = 0
     while first < len(units):
-        last = first + 1
         span = spans.get(units[first][0])
-        if span is not None:
-            while last < len(units) and units[last][0] < span.end:
-                last += 1
+        last = _end_under(units, first, span.end) if span is not None else 0
+        if span is not None and last:
+            yield units[first:last], span.term
         else:
-            is_ordinal = units[first][1].role is Role.PREFIX
-            while last < len(units) and units[last][0] not in spans:
-                if not _belong(units[last - 1], units[last], is_ordinal=is_ordinal):
-                    break
-                last += 1
-        yield units[first:last], span.term if span is not None else ""
+            last = _end_of_group(units, first, spans)
+            yield units[first:last], ""
         first = last
 
 
+def _end_under(units: list[tuple[int, Unit]], first: int, end: int) -> int:
+    """The index after the units that fill the stretch up to `end`; 0 when one of them reaches over it."""
+    last = first
+    while last < len(units) and units[last][0] < end:
+        last += 1
+    return last if _end(units[last - 1]) <= end else 0
+
+
+def _end_of_group(units: list[tuple[int, Unit]], first: int, spans: dict[int, Extra]) -> int:
+    is_ordinal = units[first][1].role is Role.PREFIX
+    last = first + 1
+    while last < len(units) and units[last][0] not in spans:
+        if not _belong(units[last - 1], units[last], is_ordinal=is_ordinal):
+            break
+        last += 1
+    return last
+
+
 def _belong(left: tuple[int, Unit], right: tuple[int, Unit], *, is_ordinal: bool) -> bool:
-    """Whether a unit goes on with what stands before it: 第|3|四半期, 3|月|15|日, 附属|書."""
+    """Whether a unit goes on with what stands before it: 第|3|四半期, 3|月|15|日, 附属|書, 山田|太郎."""
     (_, before), (at, after) = left, right
     if _end(left) != at or before.stop or after.stop:
         return False
@@ -257,6 +270,8 @@ def _belong(left: tuple[int, Unit], right: tuple[int, Unit], *, is_ordinal: bool
         return after.role in _NOUN_LIKE
     if after.role is Role.SUFFIX:
         return before.role in _NOUN_LIKE
+    if after.role is Role.GIVEN_NAME:
+        return before.role is Role.FAMILY_NAME
     if after.role in (Role.COUNTER, Role.NOUN):
         return before.role is Role.NUMBER and (is_ordinal or after.role is Role.COUNTER)
     return after.role is Role.NUMBER and before.whole in _BEFORE_NUMBER

@@ -30,6 +30,8 @@ class Role(IntEnum):
     """No Japanese in it: left to the analysis of other scripts."""
     MIXED = 8
     """Tシャツ, 3千: a dictionary word that crosses scripts."""
+    FAMILY_NAME = 9
+    GIVEN_NAME = 10
 
 
 class Part(NamedTuple):

@@ -24,5 +24,8 @@ def keywords(text: str) -> list[str]:
 
 def _readable(group: QueryGroup, text: str) -> str:
     written = text[group.start : group.end]
-    is_inflected = len(group.units) == 1 and group.units[0][1].role is Role.WORD and JAPANESE_TEXT.search(written)
-    return group.term if is_inflected else written
+    unit = group.units[0][1]
+    if len(group.units) > 1 or unit.role is not Role.WORD or not JAPANESE_TEXT.search(written):
+        return written
+    # The normalised form may be a rare ideograph (纏める); the dictionary's spelling of the word stands last.
+    return unit.positions[0][-1]
