@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from hybridrag.errors import ProviderError
 from hybridrag.models.rate_limit import RateLimit
@@ -31,6 +30,8 @@ MAX_ANSWER_BYTES = 256 << 20
 """Far above any honest answer; stops a broken service from filling the memory."""
 LONGEST_PAUSE_SECONDS = 20.0
 _REASON_CHARS = 200
+_HOST = re.compile(r"\w+://(?:[^/?#]*@)?([^/?#]+)")
+"""Without a name and password before the @."""
 _TRY_AGAIN = frozenset({408, 429})
 
 
@@ -80,7 +81,8 @@ class JsonService:
     @property
     def name(self) -> str:
         """The host, as errors call the service: `api.openai.com`, `localhost:8080`."""
-        return urlsplit(self._base_url).netloc.rpartition("@")[2] or self._base_url
+        found = _HOST.match(self._base_url)
+        return found.group(1) if found else "the service"
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The answer to `body`, parsed.

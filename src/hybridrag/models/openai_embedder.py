@@ -159,6 +159,8 @@ class OpenAIEmbedder:
         return np.stack(vectors)
 
     def _vector(self, value: Any) -> Float32Array:
+        if not isinstance(value, list | str):
+            raise self._wrong("one of its vectors is not a list of numbers")
         try:
             # Some services answer in base64, as OpenAI does when asked to.
             raw = np.frombuffer(base64.b64decode(value, validate=True), "<f4") if isinstance(value, str) else value
