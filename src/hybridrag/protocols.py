@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph, Link
-from hybridrag.types.ids import ChunkId, FileId
+from hybridrag.types.graph import EntityType
+from hybridrag.types.ids import ChunkId, EntityId, FileId
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.terms import TermQuery
 
@@ -146,6 +147,66 @@ class NewChunk:
     """What it says for the knowledge graph."""
 
 
+@dataclass(frozen=True, slots=True)
+class NameRow:
+    """A name as it is compared, and the entity that it names."""
+
+    norm: str
+    entity_key: int
+    mentions: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    """An entity as the visible chunks speak of it."""
+
+    key: int
+    """Its key inside the store; the id is derived from its first norm."""
+    name: str
+    """As it is written most often."""
+    type: EntityType
+    aliases: tuple[str, ...]
+    """Other spellings, most frequent first."""
+    norms: tuple[str, ...]
+    mentions: int
+
+
+@dataclass(frozen=True, slots=True)
+class MentionRow:
+    """That a chunk mentions an entity so many times."""
+
+    entity_key: int
+    chunk_key: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """That the sentence `start:end` of a chunk states a relation."""
+
+    subject_key: int
+    predicate: str
+    object_key: int
+    chunk_key: int
+    start: int
+    end: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """That a chunk names a document or section by an alias of its title."""
+
+    source_key: int
+    """The chunk that names it."""
+    alias: str
+    file_key: int
+    ordinal: int
+    quality: float
+    target_key: int
+    """The first chunk of what is named."""
+
+
 class Linker(Protocol):
     """Finds where texts name titles. Pure: the same text and aliases give the same links."""
 
@@ -217,6 +278,11 @@ class Store(Protocol):
 
     def remove_files(self, ids: Sequence[FileId]) -> int:
         """Forget files with everything that came from them; how many there were. Unknown ids are ignored."""
+        ...
+
+    @property
+    def graph(self) -> GraphStore:
+        """What the chunks say of names, facts and titles."""
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
@@ -293,4 +359,75 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release everything; the store is not used afterwards."""
+        ...
+
+
+class GraphStore(Protocol):
+    """What a store knows of names, facts and links. Part of a `Store`; the same promises hold.
+
+    Every read honours its filter: an entity, fact or link that no visible chunk supports is not there.
+    """
+
+    def entity_keys(self, norms: Sequence[str], *, filters: SearchFilters | None = None) -> dict[str, int]:
+        """The entities of names, by norm."""
+        ...
+
+    def names_like(self, piece: str, limit: int, *, filters: SearchFilters | None = None) -> list[NameRow]:
+        """Names whose norm holds the piece, the most mentioned first."""
+        ...
+
+    def entities(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, EntityRow]:
+        """Entities by key, as the visible chunks speak of them."""
+        ...
+
+    def entity_ids(self, keys: Sequence[int]) -> dict[int, EntityId]:
+        """The public ids of entities."""
+        ...
+
+    def mentions_of(self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[MentionRow]:
+        """Which chunks mention entities, those that do so most first; at most `limit` for each entity."""
+        ...
+
+    def mentions_in(self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None) -> list[MentionRow]:
+        """Which entities chunks mention."""
+        ...
+
+    def chunk_frequency(self, keys: Sequence[int]) -> dict[int, int]:
+        """In how many chunks each entity is mentioned: how rare it is."""
+        ...
+
+    def facts_of(self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[FactRow]:
+        """What is said of entities, the surest first; at most `limit` on each side for each entity."""
+        ...
+
+    def links_from(self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None) -> list[LinkRow]:
+        """Which other documents and sections chunks name."""
+        ...
+
+    def links_to(self, chunk_keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[LinkRow]:
+        """Which chunks of other documents name what begins with these chunks; at most `limit` for each."""
+        ...
+
+    def titles_of(self, aliases: Sequence[str], *, filters: SearchFilters | None = None) -> list[LinkRow]:
+        """The documents and sections of these aliases; `source_key` is 0."""
+        ...
+
+    def aliases_with(self, probe_terms: Sequence[str]) -> list[str]:
+        """The title aliases that a text with these probe terms may name: what to hand to `Linker.find`."""
+        ...
+
+    def edges(self) -> Iterator[tuple[int, int, float]]:
+        """Every pair of entities that share a chunk, with how strongly; unfiltered: what communities are made of."""
+        ...
+
+    def statistics(self, *, filters: SearchFilters | None = None) -> dict[str, int]:
+        """How many entities, names, mentions, facts, links and aliases there are."""
+        ...
+
+    def decide(self, norm: str, other: str, kind: Literal["merge", "split"] | None) -> None:
+        """Record that two names are one thing (`merge`), that a name stands apart (`split`, other ""), or neither."""
+        ...
+
+    def decisions(self) -> list[tuple[str, str, str]]:
+        """What people decided: `(norm, other, kind)`."""
         ...

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import apsw
 import numpy as np
 
 from hybridrag.protocols import Keys
+from hybridrag.stores.embedded.sql import marks
 from hybridrag.types.queries import SearchFilters
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledFilter:
-    """The files that pass; None means all of them."""
+    """The files that pass and, where the filter names entity types, the chunks; None means all of them."""
 
     file_keys: Keys | None
+    chunk_keys: Keys | None = None
+    """Chunks that mention an entity of a wanted type, in whatever file."""
 
     @property
     def excludes_all(self) -> bool:
         """Whether nothing can pass."""
-        return self.file_keys is not None and len(self.file_keys) == 0
+        return any(keys is not None and len(keys) == 0 for keys in (self.file_keys, self.chunk_keys))
 
-    def passes(self, file_key: int) -> bool:
-        """Whether that file passes."""
-        if self.file_keys is None:
-            return True
-        place = int(np.searchsorted(self.file_keys, file_key))
-        return place < len(self.file_keys) and int(self.file_keys[place]) == file_key
+    def passes(self, file_key: int, chunk_key: int) -> bool:
+        """Whether that chunk of that file passes."""
+        return _holds(self.file_keys, file_key) and _holds(self.chunk_keys, chunk_key)
+
+    def condition(self, chunk: str) -> tuple[str, list[Any]]:
+        """The filter as an SQL condition on a column that holds chunk keys, with its values; begins with AND.
+
+        "m.chunk_key" -> " AND m.chunk_key IN (...)", or nothing when everything passes
+        """
+        sql = ""
+        values: list[Any] = []
+        if self.file_keys is not None:
+            # EXISTS, so that the rows at hand are looked up one by one and the files are not walked through.
+            sql += (
+                f" AND EXISTS (SELECT 1 FROM chunks visible WHERE visible.key = {chunk} "  # noqa: S608 (a column name)
+                "AND visible.file_key IN carray(?))"
+            )
+            values.append(apsw.carray(self.file_keys))
+        if self.chunk_keys is not None:
+            sql += f" AND {chunk} IN carray(?)"
+            values.append(apsw.carray(self.chunk_keys))
+        return sql, values
 
 
 EVERYTHING = CompiledFilter(file_keys=None)
+
+
+def _holds(keys: Keys | None, key: int) -> bool:
+    if keys is None:
+        return True
+    place = int(np.searchsorted(keys, key))
+    return place < len(keys) and int(keys[place]) == key
 
 
 def compile_filter(connection: apsw.Connection, filters: SearchFilters | None) -> CompiledFilter:
@@ -38,11 +66,19 @@ def compile_filter(connection: apsw.Connection, filters: SearchFilters | None) -
     if filters is None or filters.selects_all:
         return EVERYTHING
     where, values = file_conditions(filters)
-    if not where:
-        return EVERYTHING
-    sql = f"SELECT key FROM files WHERE {where} ORDER BY key"  # noqa: S608 (conditions hold no user text)
-    keys = [key for (key,) in connection.execute(sql, values)]
-    return CompiledFilter(file_keys=np.array(keys, dtype=np.int64))
+    file_keys = chunk_keys = None
+    if where:
+        sql = f"SELECT key FROM files WHERE {where} ORDER BY key"  # noqa: S608 (conditions hold no user text)
+        file_keys = _keys(connection.execute(sql, values))
+    if filters.entity_types:
+        types = [kind.lower() for kind in filters.entity_types]
+        sql = f"SELECT DISTINCT chunk_key FROM mentions WHERE type IN ({marks(types)}) ORDER BY 1"  # noqa: S608 (marks)
+        chunk_keys = _keys(connection.execute(sql, types))
+    return CompiledFilter(file_keys=file_keys, chunk_keys=chunk_keys)
+
+
+def _keys(found: Iterable[tuple[object, ...]]) -> Keys:
+    return np.array([key for (key,) in found], dtype=np.int64)
 
 
 def file_conditions(filters: SearchFilters) -> tuple[str, list[str | float]]:

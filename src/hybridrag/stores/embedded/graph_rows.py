@@ -268,7 +268,7 @@ class GraphWriter:
         return group
 
     def _neighbours(self, key: int, norm: str) -> set[int]:
-        """Names that a text equates with this one, unless people set one of them apart; and those that people merged."""
+        """Names that a text equates with this one, unless people set one apart; and those that people merged."""
         connection = self._connection
         merged = {
             found

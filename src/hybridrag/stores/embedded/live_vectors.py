@@ -32,6 +32,9 @@ SAVE_AFTER_CHANGES = 2_000
 SAVE_AFTER_SHARE = 0.1
 """...and for a large index, this share of it."""
 
+FEW_FILES = 50
+"""Up to here the chunks of files are looked up; above, one pass over all chunks is faster."""
+
 READ_ROWS = 20_000
 """Vectors are read from the table in pieces of this many rows."""
 
@@ -84,7 +87,7 @@ class LiveVectors:
         with self._guard.shared():
             if self._index is None or len(self._index) == 0:
                 return []
-            allowed = None if compiled.file_keys is None else self._allowed(connection, compiled.file_keys)
+            allowed = self._allowed(connection, compiled)
             return self._index.search(query, limit, allowed=allowed)
 
     def refresh(self, connection: apsw.Connection) -> None:
@@ -192,9 +195,18 @@ class LiveVectors:
         self._index, self._state = index, now
         self._unsaved = len(index)
 
-    def _allowed(self, connection: apsw.Connection, file_keys: Keys) -> Keys:
+    def _allowed(self, connection: apsw.Connection, compiled: CompiledFilter) -> Keys | None:
+        """The chunks that pass, ascending; None for all."""
+        if compiled.file_keys is None:
+            return compiled.chunk_keys
+        chunks = self._chunks_of(connection, compiled.file_keys)
+        if compiled.chunk_keys is None:
+            return chunks
+        return np.intersect1d(chunks, compiled.chunk_keys, assume_unique=True)
+
+    def _chunks_of(self, connection: apsw.Connection, file_keys: Keys) -> Keys:
         """The chunks of those files, ascending."""
-        if len(file_keys) <= 50:
+        if len(file_keys) <= FEW_FILES:
             marks = ", ".join("?" * len(file_keys))
             rows = connection.execute(
                 f"SELECT key FROM chunks WHERE file_key IN ({marks}) ORDER BY key",  # noqa: S608 (only marks)

@@ -18,6 +18,7 @@ from hybridrag.stores.embedded import check, rows, terms
 from hybridrag.stores.embedded.database import Database
 from hybridrag.stores.embedded.filters import CompiledFilter, compile_filter, file_conditions
 from hybridrag.stores.embedded.graph_rows import GraphWriter, register_probe_tokenizer
+from hybridrag.stores.embedded.graph_store import EmbeddedGraph
 from hybridrag.stores.embedded.live_vectors import LiveVectors, from_blob, to_blob
 from hybridrag.stores.embedded.schema import FORMAT
 from hybridrag.stores.embedded.sql import batches, marks
@@ -175,6 +176,11 @@ class EmbeddedStore:
             self._vectors.save(connection, force=force)
 
     # Reading
+
+    @property
+    def graph(self) -> EmbeddedGraph:
+        """What the chunks say of names, facts and titles."""
+        return EmbeddedGraph(self._database, self._compile, self._linker)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -368,7 +374,7 @@ class EmbeddedStore:
                     f"WHERE {column} IN ({marks(batch)})",
                     batch,
                 )
-                found.extend((row[0], rows.to_chunk(row)) for row in found_rows if compiled.passes(row[1]))
+                found.extend((row[0], rows.to_chunk(row)) for row in found_rows if compiled.passes(row[1], row[0]))
         return found
 
     def _compile(self, connection: apsw.Connection, filters: SearchFilters | None) -> CompiledFilter:

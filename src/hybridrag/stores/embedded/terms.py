@@ -67,16 +67,12 @@ def search_terms(
     if expression is None or limit <= 0 or compiled.excludes_all:
         return []
     rank = f"bm25(terms, {BM25_CONTEXT_WEIGHT}, {BM25_BODY_WEIGHT})"
-    if compiled.file_keys is None:
-        sql = f"SELECT rowid, {rank} AS score FROM terms WHERE terms MATCH ? ORDER BY score, rowid LIMIT ?"  # noqa: S608 (constants)
-        rows = connection.execute(sql, (expression, limit))
-    else:
-        # CROSS JOIN keeps the order: matches first, then one look-up of the file for each.
-        sql = (
-            f"SELECT terms.rowid, {rank} AS score FROM terms CROSS JOIN chunks ON chunks.key = terms.rowid "  # noqa: S608 (constants)
-            "WHERE terms MATCH ? AND chunks.file_key IN carray(?) ORDER BY score, terms.rowid LIMIT ?"
-        )
-        rows = connection.execute(sql, (expression, apsw.carray(compiled.file_keys), limit))
+    visible, values = compiled.condition("terms.rowid")
+    sql = (
+        f"SELECT terms.rowid, {rank} AS score FROM terms WHERE terms MATCH ?{visible} "  # noqa: S608 (constants)
+        "ORDER BY score, terms.rowid LIMIT ?"
+    )
+    rows = connection.execute(sql, (expression, *values, limit))
     # FTS5's bm25() is negative, the better the lower.
     return [(key, -score) for key, score in rows]
 

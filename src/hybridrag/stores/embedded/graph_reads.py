@@ -1,0 +1,236 @@
+"""Read the graph as a filter leaves it: what no visible chunk supports does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import apsw
+
+from hybridrag.protocols import EntityRow, FactRow, LinkRow, MentionRow, NameRow
+from hybridrag.stores.embedded.filters import CompiledFilter
+from hybridrag.stores.embedded.sql import batches, marks
+from hybridrag.types.graph import EntityType
+
+UNTYPED = str(EntityType.OTHER)
+Row = tuple[Any, ...]
+
+
+def entity_keys(connection: apsw.Connection, norms: Sequence[str], compiled: CompiledFilter) -> dict[str, int]:
+    """The entities of names that a visible chunk mentions."""
+    visible, values = compiled.condition("m.chunk_key")
+    found: dict[str, int] = {}
+    for batch in batches(list(norms)):
+        sql = (
+            f"SELECT n.norm, n.entity_key FROM names n WHERE n.norm IN ({marks(batch)}) "  # noqa: S608 (only marks)
+            f"AND EXISTS (SELECT 1 FROM mentions m WHERE m.name_key = n.key{visible})"
+        )
+        found.update(connection.execute(sql, (*batch, *values)))
+    return found
+
+
+def names_like(connection: apsw.Connection, pattern: str, limit: int, compiled: CompiledFilter) -> list[NameRow]:
+    """Names whose norm holds a piece of text; the most mentioned first."""
+    visible, values = compiled.condition("m.chunk_key")
+    escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    rows: list[Row] = connection.execute(
+        "SELECT n.norm, n.entity_key, count(*) AS mentions FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
+        f"WHERE n.norm LIKE ? ESCAPE '\\'{visible} GROUP BY n.key ORDER BY mentions DESC, n.norm LIMIT ?",
+        (f"%{escaped}%", *values, limit),
+    ).fetchall()
+    return [NameRow(norm=norm, entity_key=key, mentions=count) for norm, key, count in rows]
+
+
+def entities(connection: apsw.Connection, keys: Sequence[int], compiled: CompiledFilter) -> dict[int, EntityRow]:
+    """Each entity as the visible chunks speak of it: its usual name, its type, its other names, its mentions."""
+    visible, values = compiled.condition("m.chunk_key")
+    surfaces: dict[int, dict[str, int]] = {}
+    types: dict[int, dict[str, float]] = {}
+    norms: dict[int, set[str]] = {}
+    for batch in batches(list(keys)):
+        sql = (
+            "SELECT n.entity_key, n.norm, m.surface, m.type, count(*), sum(m.confidence) FROM names n "  # noqa: S608
+            f"JOIN mentions m ON m.name_key = n.key WHERE n.entity_key IN ({marks(batch)}){visible} "
+            "GROUP BY n.entity_key, n.norm, m.surface, m.type"
+        )
+        rows: list[Row] = connection.execute(sql, (*batch, *values)).fetchall()
+        for key, norm, surface, kind, count, weight in rows:
+            by_surface = surfaces.setdefault(key, {})
+            by_surface[surface] = by_surface.get(surface, 0) + count
+            by_type = types.setdefault(key, {})
+            by_type[kind] = by_type.get(kind, 0.0) + weight
+            norms.setdefault(key, set()).add(norm)
+    return {key: _entity(key, counts, types[key], norms[key]) for key, counts in surfaces.items()}
+
+
+def _entity(key: int, surfaces: dict[str, int], types: dict[str, float], norms: set[str]) -> EntityRow:
+    ordered = sorted(surfaces, key=lambda surface: (-surfaces[surface], surface))
+    typed = {kind: weight for kind, weight in types.items() if kind != UNTYPED}
+    best = min(typed, key=lambda kind: (-typed[kind], kind)) if typed else UNTYPED
+    return EntityRow(
+        key=key,
+        name=ordered[0],
+        type=EntityType(best),
+        aliases=tuple(ordered[1:]),
+        norms=tuple(sorted(norms)),
+        mentions=sum(surfaces.values()),
+    )
+
+
+def canonical_norms(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, str]:
+    """The norm that gives each entity its id: the first of its names."""
+    found: dict[int, str] = {}
+    for batch in batches(list(keys)):
+        sql = f"SELECT key, norm FROM names WHERE key IN ({marks(batch)})"  # noqa: S608 (only marks)
+        found.update(connection.execute(sql, batch))
+    return found
+
+
+def mentions_of(
+    connection: apsw.Connection, keys: Sequence[int], limit: int, compiled: CompiledFilter
+) -> list[MentionRow]:
+    """In which visible chunks entities are mentioned and how often; at most `limit` chunks for each entity."""
+    visible, values = compiled.condition("m.chunk_key")
+    rows: list[Row] = []
+    for key in keys:
+        sql = (
+            "SELECT ?, m.chunk_key, count(*) AS times FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
+            f"WHERE n.entity_key = ?{visible} GROUP BY m.chunk_key ORDER BY times DESC, m.chunk_key LIMIT ?"
+        )
+        rows.extend(connection.execute(sql, (key, key, *values, limit)))
+    return [MentionRow(entity_key=entity, chunk_key=chunk, count=count) for entity, chunk, count in rows]
+
+
+def mentions_in(connection: apsw.Connection, chunk_keys: Sequence[int], compiled: CompiledFilter) -> list[MentionRow]:
+    """Which entities visible chunks mention, and how often."""
+    visible, values = compiled.condition("m.chunk_key")
+    rows: list[Row] = []
+    for batch in batches(list(chunk_keys)):
+        sql = (
+            "SELECT n.entity_key, m.chunk_key, count(*) FROM mentions m JOIN names n ON n.key = m.name_key "  # noqa: S608
+            f"WHERE m.chunk_key IN ({marks(batch)}){visible} GROUP BY m.chunk_key, n.entity_key"
+        )
+        rows.extend(connection.execute(sql, (*batch, *values)))
+    return [MentionRow(entity_key=entity, chunk_key=chunk, count=count) for entity, chunk, count in rows]
+
+
+def chunk_frequency(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, int]:
+    """In how many chunks each entity is mentioned: how rare it is."""
+    found: dict[int, int] = {}
+    for batch in batches(list(keys)):
+        sql = (
+            "SELECT n.entity_key, count(DISTINCT m.chunk_key) FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
+            f"WHERE n.entity_key IN ({marks(batch)}) GROUP BY n.entity_key"
+        )
+        found.update(connection.execute(sql, batch))
+    return found
+
+
+def facts_of(connection: apsw.Connection, keys: Sequence[int], limit: int, compiled: CompiledFilter) -> list[FactRow]:
+    """What visible chunks say of entities, as subject or as object; at most `limit` rows for each."""
+    visible, values = compiled.condition("f.chunk_key")
+    rows: list[Row] = []
+    for key in keys:
+        for side in ("f.subject_key", "f.object_key"):
+            sql = (
+                'SELECT s.entity_key, f.predicate, o.entity_key, f.chunk_key, f."start", f."end", f.confidence '  # noqa: S608
+                "FROM facts f JOIN names s ON s.key = f.subject_key JOIN names o ON o.key = f.object_key "
+                f"WHERE {side} IN (SELECT key FROM names WHERE entity_key = ?){visible} "
+                "ORDER BY f.confidence DESC, f.chunk_key LIMIT ?"
+            )
+            rows.extend(connection.execute(sql, (key, *values, limit)))
+    return [FactRow(*row) for row in dict.fromkeys(rows)]
+
+
+def links_from(connection: apsw.Connection, chunk_keys: Sequence[int], compiled: CompiledFilter) -> list[LinkRow]:
+    """Which visible documents and sections chunks name; a link leads to the first chunk of what it names."""
+    visible, values = compiled.condition("c.key")
+    rows: list[Row] = []
+    for batch in batches(list(chunk_keys)):
+        sql = (
+            "SELECT l.chunk_key, l.alias, t.file_key, t.ordinal, t.quality, c.key FROM links l "  # noqa: S608
+            "JOIN titles t ON t.alias = l.alias JOIN chunks c ON c.file_key = t.file_key AND c.ordinal = t.ordinal "
+            f"WHERE l.chunk_key IN ({marks(batch)}) AND c.file_key <> (SELECT file_key FROM chunks "
+            f"WHERE key = l.chunk_key){visible} GROUP BY 1, 2, 3, 4"
+        )
+        rows.extend(connection.execute(sql, (*batch, *values)))
+    return [LinkRow(*row) for row in rows]
+
+
+def links_to(
+    connection: apsw.Connection, chunk_keys: Sequence[int], limit: int, compiled: CompiledFilter
+) -> list[LinkRow]:
+    """Which visible chunks name the documents or sections that begin with these chunks; at most `limit` for each."""
+    visible, values = compiled.condition("l.chunk_key")
+    rows: list[Row] = []
+    for key in chunk_keys:
+        sql = (
+            "SELECT l.chunk_key, l.alias, t.file_key, t.ordinal, t.quality, c.key FROM chunks c "  # noqa: S608
+            "JOIN titles t ON t.file_key = c.file_key AND t.ordinal = c.ordinal JOIN links l ON l.alias = t.alias "
+            f"WHERE c.key = ? AND c.file_key <> (SELECT file_key FROM chunks WHERE key = l.chunk_key){visible} "
+            "GROUP BY 1, 2, 3, 4 ORDER BY t.quality DESC, l.chunk_key LIMIT ?"
+        )
+        rows.extend(connection.execute(sql, (key, *values, limit)))
+    return [LinkRow(*row) for row in rows]
+
+
+def titles_of(connection: apsw.Connection, aliases: Sequence[str], compiled: CompiledFilter) -> list[LinkRow]:
+    """The visible documents and sections of these aliases; `source_key` is 0, for no chunk names them here."""
+    visible, values = compiled.condition("c.key")
+    rows: list[Row] = []
+    for batch in batches(list(aliases)):
+        sql = (
+            "SELECT 0, t.alias, t.file_key, t.ordinal, t.quality, c.key FROM titles t JOIN chunks c "  # noqa: S608
+            f"ON c.file_key = t.file_key AND c.ordinal = t.ordinal WHERE t.alias IN ({marks(batch)}){visible}"
+        )
+        rows.extend(connection.execute(sql, (*batch, *values)))
+    return [LinkRow(*row) for row in rows]
+
+
+def alias_heads(connection: apsw.Connection, heads: Sequence[str]) -> list[str]:
+    """The title aliases that a text with these probe terms may name."""
+    found: set[str] = set()
+    for batch in batches(list(heads)):
+        sql = f"SELECT DISTINCT alias FROM titles WHERE head IN ({marks(batch)})"  # noqa: S608 (only marks)
+        found.update(alias for (alias,) in connection.execute(sql, batch))
+    return sorted(found)
+
+
+def edges(connection: apsw.Connection, max_entities: int) -> Iterator[tuple[int, int, float]]:
+    """Every pair of entities `(lower key, higher key, weight)` that share a chunk.
+
+    Each shared chunk counts one over the number of other entities in it, so that a chunk hands out the same weight
+    whether it names three things or thirty; one with more than `max_entities` is left out.
+    """
+    weights: dict[tuple[int, int], float] = {}
+    chunk = 0
+    members: list[int] = []
+    rows: Iterable[Row] = connection.execute(
+        "SELECT DISTINCT m.chunk_key, n.entity_key FROM mentions m JOIN names n ON n.key = m.name_key ORDER BY 1, 2"
+    )
+    for key, entity in (*rows, (0, 0)):
+        if key != chunk:
+            if 1 < len(members) <= max_entities:
+                share = 1.0 / (len(members) - 1)
+                for pair in combinations(members, 2):
+                    weights[pair] = weights.get(pair, 0.0) + share
+            chunk, members = key, []
+        members.append(entity)
+    return ((first, second, weight) for (first, second), weight in sorted(weights.items()))
+
+
+def statistics(connection: apsw.Connection, compiled: CompiledFilter) -> dict[str, int]:
+    """How much there is, as far as it is visible."""
+    counts: dict[str, int] = {}
+    mention, mention_values = compiled.condition("m.chunk_key")
+    counts["entities"], counts["names"], counts["mentions"] = connection.execute(
+        "SELECT count(DISTINCT n.entity_key), count(DISTINCT n.key), count(*) FROM mentions m "  # noqa: S608
+        f"JOIN names n ON n.key = m.name_key WHERE 1{mention}",
+        mention_values,
+    ).fetchone() or (0, 0, 0)
+    for name in ("facts", "links", "aliases"):
+        visible, values = compiled.condition("x.chunk_key")
+        sql = f"SELECT count(*) FROM {name} x WHERE 1{visible}"  # noqa: S608 (a constant)
+        counts[name] = int(connection.execute(sql, values).get)
+    return counts

@@ -1,0 +1,122 @@
+"""The graph side of the embedded store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal
+
+import apsw
+
+from hybridrag.protocols import EntityRow, FactRow, Linker, LinkRow, MentionRow, NameRow
+from hybridrag.stores.embedded import graph_reads as reads
+from hybridrag.stores.embedded import rows
+from hybridrag.stores.embedded.database import Database
+from hybridrag.stores.embedded.filters import CompiledFilter
+from hybridrag.stores.embedded.graph_rows import GraphWriter
+from hybridrag.types.ids import EntityId, entity_id_for
+from hybridrag.types.queries import SearchFilters
+
+MAX_ENTITIES_PER_CHUNK = 30
+"""Pairs grow with the square: a chunk that lists more entities (a register, an index) says little of any pair."""
+
+Compile = Callable[[apsw.Connection, SearchFilters | None], CompiledFilter]
+
+
+class EmbeddedGraph:
+    """The `GraphStore` contract on the embedded store's database."""
+
+    def __init__(self, database: Database, compiled: Compile, linker: Linker | None) -> None:
+        self._database = database
+        self._compile = compiled
+        self._linker = linker
+
+    def entity_keys(self, norms: Sequence[str], *, filters: SearchFilters | None = None) -> dict[str, int]:
+        """The entities of names."""
+        with self._read() as connection:
+            return reads.entity_keys(connection, norms, self._compile(connection, filters))
+
+    def names_like(self, piece: str, limit: int, *, filters: SearchFilters | None = None) -> list[NameRow]:
+        """Names that hold the piece."""
+        with self._read() as connection:
+            return reads.names_like(connection, piece, limit, self._compile(connection, filters))
+
+    def entities(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, EntityRow]:
+        """Entities by key."""
+        with self._read() as connection:
+            return reads.entities(connection, keys, self._compile(connection, filters))
+
+    def entity_ids(self, keys: Sequence[int]) -> dict[int, EntityId]:
+        """The public ids of entities."""
+        with self._read() as connection:
+            norms = reads.canonical_norms(connection, keys)
+        return {key: entity_id_for(norm) for key, norm in norms.items()}
+
+    def mentions_of(self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[MentionRow]:
+        """Which chunks mention entities."""
+        with self._read() as connection:
+            return reads.mentions_of(connection, keys, limit, self._compile(connection, filters))
+
+    def mentions_in(self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None) -> list[MentionRow]:
+        """Which entities chunks mention."""
+        with self._read() as connection:
+            return reads.mentions_in(connection, chunk_keys, self._compile(connection, filters))
+
+    def chunk_frequency(self, keys: Sequence[int]) -> dict[int, int]:
+        """In how many chunks each entity is mentioned."""
+        with self._read() as connection:
+            return reads.chunk_frequency(connection, keys)
+
+    def facts_of(self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[FactRow]:
+        """What is said of entities."""
+        with self._read() as connection:
+            return reads.facts_of(connection, keys, limit, self._compile(connection, filters))
+
+    def links_from(self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None) -> list[LinkRow]:
+        """Which documents and sections chunks name."""
+        with self._read() as connection:
+            return reads.links_from(connection, chunk_keys, self._compile(connection, filters))
+
+    def links_to(self, chunk_keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[LinkRow]:
+        """Which chunks name what begins with these chunks."""
+        with self._read() as connection:
+            return reads.links_to(connection, chunk_keys, limit, self._compile(connection, filters))
+
+    def titles_of(self, aliases: Sequence[str], *, filters: SearchFilters | None = None) -> list[LinkRow]:
+        """The documents and sections of these aliases."""
+        with self._read() as connection:
+            return reads.titles_of(connection, aliases, self._compile(connection, filters))
+
+    def aliases_with(self, probe_terms: Sequence[str]) -> list[str]:
+        """The title aliases that a text with these probe terms may name."""
+        with self._read() as connection:
+            return reads.alias_heads(connection, probe_terms)
+
+    def edges(self) -> Iterator[tuple[int, int, float]]:
+        """Every pair of entities that share a chunk, with how strongly."""
+        with self._read() as connection:
+            yield from reads.edges(connection, MAX_ENTITIES_PER_CHUNK)
+
+    def statistics(self, *, filters: SearchFilters | None = None) -> dict[str, int]:
+        """How much there is."""
+        with self._read() as connection:
+            return reads.statistics(connection, self._compile(connection, filters))
+
+    def decide(self, norm: str, other: str, kind: Literal["merge", "split"] | None) -> None:
+        """Record what people say of two names."""
+        with self._database.write() as connection:
+            rows.next_generation(connection)
+            writer = GraphWriter(connection, self._linker)
+            writer.decide(norm, other, kind)
+            writer.settle()
+
+    def decisions(self) -> list[tuple[str, str, str]]:
+        """What people decided."""
+        with self._read() as connection:
+            return [
+                (str(norm), str(other), str(kind))
+                for norm, other, kind in connection.execute("SELECT norm, other, kind FROM decisions ORDER BY 1, 2")
+            ]
+
+    def _read(self) -> AbstractContextManager[apsw.Connection]:
+        return self._database.read()
