@@ -84,12 +84,12 @@ def _follows_picture(text: str, index: int) -> bool:
 
 
 def _flags_before(text: str, index: int) -> int:
-    # The look-back is bounded by an even number, so that the parity within an endless run stays right.
     floor = max(0, index - MAX_CLUSTER)
     start = index
     while start > floor and _kind(text[start - 1]) == "flag":
         start -= 1
-    return index - start
+    # Within an endless run pairs are counted from the start of the text: looking back has to end somewhere.
+    return index - start if start > floor or start == 0 else index
 
 
 @lru_cache(maxsize=8192)

@@ -29,17 +29,17 @@ _FIXED: dict[str, str] = (
     | dict.fromkeys(_LONG_DASHES, "\u2014")
     | dict.fromkeys("\u301c\u3030\uff5e\u2053\u223c", "~")
     | {"\u2044": "/", "\u2215": "/", "\u2122": "", "\u2120": ""}
-    | {"\u309b": "\u309b", "\u309c": "\u309c"}
 )
 """What NFKC does not do, or does badly: Windows™ would become WindowsTM."""
 
 # An en dash or an ASCII hyphen between kana joins two words; the others look like ー and are typed for it.
 # A doubled dash is a dash, and nothing lengthens ン or ッ.
 _SOUND_MARK = re.compile(
-    "(?<=[\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff])(?<![ンッ])[\u2010\u2014](?![\u2010\u20140-9A-Za-z\\s])"
+    "(?<=[\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff])(?<![ンッ])[\u2010\u2014](?![\u2010\u20140-9A-Za-z])"
 )
 _DASH_TYPED_AS_SOUND_MARK = re.compile("(?<=[0-9A-Za-z])ー+")
 _ASCII_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_KANA = re.compile("[\u3041-\u30ff]")
 _VOICING = {"\u309b": "\u3099", "\u309c": "\u309a"}
 _SURROGATES = range(0xD800, 0xE000)
 _JAMO_TAILS = (range(0x1160, 0x1200), range(0xD7B0, 0xD800))
@@ -180,11 +180,16 @@ def _own_form(char: str) -> str:
         return char if char in "\t\n\r" else " "
     if category == "Cf" or char in _ATTACHED or 0xE0000 <= ord(char) < 0xE1000:
         return ""
-    form = unicodedata.normalize("NFKC", char)
-    if len(form) > 1 and form[0] == " ":
-        # Free-standing accents: NFKC makes a space and a mark of them, which would cut the word.
+    if _stands_alone(char):
         return char
+    form = unicodedata.normalize("NFKC", char)
     return "".join(IDEOGRAPHS.get(it, _FIXED.get(it, it)) for it in form)
+
+
+def _stands_alone(char: str) -> bool:
+    """Whether it is a free-standing accent (¨ or ゛): NFKC makes a space and a mark of it, which would cut the word."""
+    form = unicodedata.normalize("NFKC", char)
+    return len(form) > 1 and form[0] == " "
 
 
 def _rebuild(text: str) -> Normalised:
@@ -215,6 +220,8 @@ def _cluster(text: str, at: int) -> tuple[int, int, int]:
         start += 1
     end = stop = start + 1
     while stop < length and _CHARACTERS[text[stop]].extends:
+        if text[stop] in _VOICING and not _KANA.match(_CHARACTERS[text[start]].form):
+            break
         if _CHARACTERS[text[stop]].form or text[stop] in _ATTACHED:
             end = stop + 1
         stop += 1
@@ -226,12 +233,10 @@ def _cluster_form(cluster: str) -> str:
     kept = [char for char in cluster if _CHARACTERS[char].form][: 2 * MAX_MARKS]
     if not kept:
         return ""
-    base, marks = _CHARACTERS[kept[0]].form, [_mark(char) for char in kept[1:]]
-    opened = unicodedata.normalize("NFKD", base + "".join(marks))
+    base, marks = _CHARACTERS[kept[0]].form, "".join(_VOICING.get(char, _CHARACTERS[char].form) for char in kept[1:])
+    if _stands_alone(base):
+        return base + unicodedata.normalize("NFKC", marks)[:MAX_MARKS]
+    opened = unicodedata.normalize("NFKD", base + marks)
     cut = len(unicodedata.normalize("NFKD", base)) + MAX_MARKS
     composed = unicodedata.normalize("NFC", opened[:cut])
     return "".join(IDEOGRAPHS.get(char, char) for char in composed)
-
-
-def _mark(char: str) -> str:
-    return _VOICING.get(char) or _CHARACTERS[char].form

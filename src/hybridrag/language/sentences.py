@@ -141,7 +141,7 @@ def _is_wide_end(text: str, match: re.Match[str]) -> bool:
     after = text[end]
     if after.isspace():
         return True
-    if any(sign in "」』｣" for sign in close):
+    if any(sign in "」』｣）" for sign in close):
         return after in _SENTENCE_QUOTES
     if stop[-1] in "！？" and _QUOTATION_GOES_ON.match(text, end):
         return False
