@@ -17,7 +17,8 @@ E_co = TypeVar("E_co", bound=RAGError, covariant=True)
 U = TypeVar("U")
 
 
-@dataclass(frozen=True, slots=True)
+# No slots: with them, `Ok[int](3)` fails in Python 3.11, whose frozen dataclasses lose their class to `slots=True`.
+@dataclass(frozen=True)
 class Ok(Generic[T_co]):
     """A value.
 
@@ -35,7 +36,7 @@ class Ok(Generic[T_co]):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Err(Generic[E_co]):
     """A failure that the caller may degrade over.
 
