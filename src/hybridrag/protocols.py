@@ -388,6 +388,12 @@ class GraphStore(Protocol):
         """Which chunks mention entities, those that do so most first; at most `limit` for each entity."""
         ...
 
+    def some_mentions(
+        self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None
+    ) -> dict[int, list[int]]:
+        """Up to `limit` chunks of each entity, at a cost that does not grow with how many there are."""
+        ...
+
     def mentions_in(self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None) -> list[MentionRow]:
         """Which entities chunks mention."""
         ...

@@ -125,3 +125,43 @@ class Community(Model):
             msg = "keyEntities must be members of the community"
             raise ValueError(msg)
         return self
+
+
+class Neighbour(Model):
+    """An entity that has to do with another, and why."""
+
+    entity: Entity
+    """The other one."""
+    weight: float = Field(ge=0.0)
+    """How closely they belong together: shared chunks, less where either is mentioned everywhere."""
+    relations: tuple[Relation, ...] = ()
+    """What is said of the two, in either direction."""
+    chunk_ids: tuple[ChunkId, ...] = ()
+    """Chunks that mention both."""
+
+
+class PathStep(Model):
+    """One step of a path: two entities and the chunk that joins them."""
+
+    source_id: EntityId
+    """Where the step begins."""
+    target_id: EntityId
+    """Where it ends."""
+    predicate: str | None = None
+    """What the chunk says of them; None where it only mentions both."""
+    chunk_id: ChunkId
+    """The chunk that joins them."""
+
+
+class GraphPath(Model):
+    """How one entity leads to another."""
+
+    entities: tuple[Entity, ...] = Field(min_length=1)
+    """From the first to the last."""
+    steps: tuple[PathStep, ...] = ()
+    """One fewer than the entities."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names on the way."""
+        return tuple(entity.name for entity in self.entities)

@@ -102,6 +102,18 @@ def mentions_of(
     return [MentionRow(entity_key=entity, chunk_key=chunk, count=count) for entity, chunk, count in rows]
 
 
+def some_mentions(
+    connection: apsw.Connection, keys: Sequence[int], limit: int, compiled: CompiledFilter
+) -> dict[int, list[int]]:
+    """Up to `limit` visible chunks of each entity, read without looking at the rest: what a bounded walk needs."""
+    visible, values = compiled.condition("m.chunk_key")
+    sql = (
+        "SELECT DISTINCT m.chunk_key FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (constants)
+        f"WHERE n.entity_key = ?{visible} LIMIT ?"
+    )
+    return {key: [chunk for (chunk,) in connection.execute(sql, (key, *values, limit))] for key in keys}
+
+
 def mentions_in(connection: apsw.Connection, chunk_keys: Sequence[int], compiled: CompiledFilter) -> list[MentionRow]:
     """Which entities visible chunks mention, and how often."""
     visible, values = compiled.condition("m.chunk_key")

@@ -57,6 +57,13 @@ class EmbeddedGraph:
         with self._read() as connection:
             return reads.mentions_of(connection, keys, limit, self._compile(connection, filters))
 
+    def some_mentions(
+        self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None
+    ) -> dict[int, list[int]]:
+        """Up to `limit` chunks of each entity, at a cost that does not grow with how many there are."""
+        with self._read() as connection:
+            return reads.some_mentions(connection, keys, limit, self._compile(connection, filters))
+
     def mentions_in(self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None) -> list[MentionRow]:
         """Which entities chunks mention."""
         with self._read() as connection:
