@@ -75,7 +75,7 @@ def _holds_numbers(value: Any) -> bool:
 
 
 Vector = Annotated[
-    np.ndarray[Any, np.dtype[np.float32]],
+    np.ndarray[tuple[int, ...], np.dtype[np.float32]],
     PlainValidator(_to_vector),
     PlainSerializer(lambda vector: vector.tolist(), return_type=list[float]),
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 1}),
