@@ -22,18 +22,20 @@ FIELDS = [(kind, name, field) for kind in MODELS for name, field in kind.model_f
 EVERY_FIELD = pytest.mark.parametrize(
     ("kind", "name", "field"), FIELDS, ids=[f"{kind.__name__}.{name}" for kind, name, _ in FIELDS]
 )
-SELF_EXPLANATORY = {"hybridrag.types.documents", "hybridrag.types.reports"}
-"""Records of the store, not of the search contract: a field there is described where its name does not suffice."""
+STILL_UNDESCRIBED = {
+    *(f"Chunk.{name}" for name in ("id", "file_id", "start", "end", "page", "line_start", "line_end", "language")),
+    *(f"FileInfo.{name}" for name in ("id", "workspace", "mime_type", "title", "content_hash")),
+    *(f"FileInfo.{name}" for name in ("created", "modified", "added", "chunk_count", "metadata")),
+    "FileOutcome.state",
+}
+"""A gap to close: these fields break the rule that all are described. The list may only shrink."""
 
 
 def public_classes() -> list[type]:
-    modules = [
-        importlib.import_module(m.name) for m in pkgutil.iter_modules(hybridrag.types.__path__, "hybridrag.types.")
-    ]
-    classes = [value for module in modules for value in vars(module).values() if inspect.isclass(value)]
-    return sorted(
-        {kind for kind in classes if kind.__module__.startswith("hybridrag.types.")}, key=lambda k: k.__name__
-    )
+    names = [module.name for module in pkgutil.iter_modules(hybridrag.types.__path__, "hybridrag.types.")]
+    values = [value for name in names for value in vars(importlib.import_module(name)).values()]
+    own = {value for value in values if inspect.isclass(value) and value.__module__ in names}
+    return sorted(own, key=lambda kind: kind.__name__)
 
 
 @pytest.mark.parametrize("kind", public_classes())
@@ -45,9 +47,8 @@ def test_every_public_class_has_a_docstring_of_its_own(kind: type) -> None:
 
 
 @EVERY_FIELD
-def test_every_field_of_the_contract_is_described(kind: type[Model], name: str, field: FieldInfo) -> None:
-    described = field.description or kind.__module__ in SELF_EXPLANATORY
-    assert described, f"{kind.__name__}.{name} says nothing about itself"
+def test_every_field_is_described_but_for_the_known_gap(kind: type[Model], name: str, field: FieldInfo) -> None:
+    assert field.description or f"{kind.__name__}.{name}" in STILL_UNDESCRIBED
     assert not field.description or field.description.strip().endswith(".")
 
 
