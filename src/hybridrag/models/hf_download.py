@@ -14,6 +14,8 @@ from hybridrag.models.sentence_model import SETTINGS_FILES, TOKENIZER_FILE, USE_
 FOLDER = "huggingface"
 """Under the cache folder of the settings."""
 INSTALL = "Run: pip install 'hybridrag[huggingface]'"
+UNREACHABLE = "it is not on this computer, and Hugging Face cannot be reached"
+CONNECT_SECONDS = 10.0
 OFFLINE = "Connect once to download it, or set `embedding.model` to a folder that holds it."
 
 
@@ -33,6 +35,7 @@ def find_model(name: str, *, cache_dir: Path, on_progress: Progress | None = Non
         return found
     tell = on_progress or no_progress
     tell(f"downloading {name}", 0.0)
+    _require_connection(hub, name, endpoint)
     with _explained(hub, name), _quiet(hub):
         files = hub.HfApi(endpoint=endpoint).list_repo_files(name)
         onnx = choose_onnx(files)
@@ -53,6 +56,20 @@ def _import_hub(name: str) -> Any:
             name, "the package huggingface_hub, which downloads models, is not installed", hint=INSTALL
         ) from cause
     return huggingface_hub
+
+
+def _require_connection(hub: Any, name: str, endpoint: str | None) -> None:
+    """Say offline at once: the library would first try again for half a minute."""
+    import httpx  # noqa: PLC0415 (keeps start-up fast)
+
+    if hub.constants.HF_HUB_OFFLINE:
+        raise ModelUnavailable(
+            name, "it is not on this computer, and HF_HUB_OFFLINE forbids to download it", hint=OFFLINE
+        )
+    try:
+        httpx.head(endpoint or hub.constants.ENDPOINT, timeout=CONNECT_SECONDS)
+    except httpx.TransportError as cause:
+        raise ModelUnavailable(name, UNREACHABLE, hint=OFFLINE) from cause
 
 
 def _find_local(hub: Any, name: str, cache: Path | None) -> Path | None:
@@ -87,8 +104,7 @@ def _explained(hub: Any, name: str) -> Iterator[None]:
         hint = "Use owner/name as on Hugging Face, or the path of a folder."
         raise ModelUnavailable(name, "that is no name of a model, and no folder", hint=hint) from cause
     except Exception as cause:  # the library passes on errors of whichever HTTP client its version uses
-        reason = "it is not on this computer, and Hugging Face cannot be reached"
-        raise ModelUnavailable(name, f"{reason} ({type(cause).__name__})", hint=OFFLINE) from cause
+        raise ModelUnavailable(name, f"{UNREACHABLE} ({type(cause).__name__})", hint=OFFLINE) from cause
 
 
 @contextmanager

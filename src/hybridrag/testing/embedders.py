@@ -39,7 +39,7 @@ ODD_TEXTS = (
 )
 PAIRS = (
     ("When was the harbour of the town built?", ENGLISH, "Boil the rice for ten minutes and add a little salt."),
-    ("港はいつ造られましたか", JAPANESE, "炊いた米に少し塩を加えて混ぜます。"),
+    ("この町の港はいつ造られましたか", JAPANESE, "ごはんに少し塩をふる。"),
 )
 
 
