@@ -272,6 +272,8 @@ def _weight(character: str) -> float:
     code = ord(character)
     if 0x3041 <= code <= 0x30FE or 0x3001 <= code <= 0x301F or 0xFF01 <= code <= 0xFF5E or code == 0x3000:
         return 1.0
+    if 0x3200 <= code <= 0x33FF:
+        return _ORDINARY  # ㈱, ㍻ and their like
     if 0x4E00 <= code <= 0x9FFF:
         return _weight_of_kanji(character)
     if 0xFF61 <= code <= 0xFF9F:

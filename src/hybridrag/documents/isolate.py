@@ -167,15 +167,7 @@ class _Worker:
     def _receive(self, seconds: float, request: Request | None = None) -> tuple[Answer | None, bool]:
         """The answer, if one comes in time, and whether the time was over."""
         process = self._process
-        late = threading.Event()
-
-        def stop() -> None:
-            late.set()
-            process.kill()
-
-        timer = threading.Timer(seconds, stop)
-        timer.daemon = True
-        timer.start()
+        alarm = _Alarm(process, seconds)
         try:
             answer = None
             with suppress(OSError, EOFError):
@@ -183,11 +175,36 @@ class _Worker:
                     send(process.stdin, request)
                 answer = receive(process.stdout) if process.stdout is not None else None
         finally:
-            timer.cancel()
-            timer.join()
+            late = alarm.off()
         if answer is None:
             process.kill()
-        return (answer if isinstance(answer, Answer) else None), late.is_set()
+        return (answer if isinstance(answer, Answer) else None), late
+
+
+class _Alarm:
+    """Kills a process when its time is over, and never after the alarm was switched off."""
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self._process = process
+        self._lock = threading.Lock()
+        self._is_on = True
+        self._rang = False
+        self._timer = threading.Timer(seconds, self._ring)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _ring(self) -> None:
+        with self._lock:
+            if self._is_on:
+                self._rang = True
+                self._process.kill()
+
+    def off(self) -> bool:
+        """Switch off; whether it rang before."""
+        self._timer.cancel()
+        with self._lock:
+            self._is_on = False
+            return self._rang
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -67,8 +67,8 @@ class Formats:
     Formats().plus("text/x-note", read_note, extensions=[".note"]) -> reads .note files too
     """
 
-    readers: Mapping[str, Reader] = READERS
-    extensions: Mapping[str, str] = EXTENSIONS
+    readers: Mapping[str, Reader] = field(default_factory=lambda: READERS)
+    extensions: Mapping[str, str] = field(default_factory=lambda: EXTENSIONS)
 
     def plus(self, mime_type: str, reader: Reader, *, extensions: list[str] | None = None) -> Formats:
         """The same with one more reader, or with another in place of the one there was."""

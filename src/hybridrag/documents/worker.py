@@ -12,9 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Final
 
-from hybridrag.documents.limits import ReadLimits, in_units
+from hybridrag.documents.limits import ReadLimits
 from hybridrag.documents.read import read_document
-from hybridrag.documents.source import took_too_much_memory
 from hybridrag.errors import DocumentError
 from hybridrag.types.documents import Document
 
@@ -22,8 +21,6 @@ _LENGTH = struct.Struct("<Q")
 _STATM = Path("/proc/self/statm")
 _GROWN: Final = 0.5
 """A process that still holds this share of the memory allowed for one file makes room by ending."""
-_RESERVE: Final = 4 * 1024 * 1024
-"""Let go when memory runs out, so that there is enough left to say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,6 @@ def serve(requests: IO[bytes], answers: IO[bytes], *, limit_memory: bool) -> Non
 
 
 def _read(request: Request) -> Document | DocumentError:
-    reserve = bytearray(_RESERVE)
     try:
         return read_document(
             request.data,
@@ -109,9 +105,6 @@ def _read(request: Request) -> Document | DocumentError:
     except DocumentError as error:
         # The traceback holds on to everything that was read.
         return error.with_traceback(None)
-    except MemoryError:
-        del reserve
-        return took_too_much_memory(request.name, in_units(request.limits.max_memory_bytes))
 
 
 def _memory() -> int:

@@ -55,8 +55,10 @@ def read_markdown(source: Source) -> Document:
 def mark(text: str, *, start: int = 0) -> list[Block]:
     """The blocks of Markdown text from `start` (the beginning of a line) on."""
     lines = _Lines(text, start)
+    tokens = _parser().parse(text[start:])
+    found = [*_blocks(tokens, lines), *_forgotten(tokens, lines)]
     blocks: list[Block] = []
-    for block in _blocks(_parser().parse(text[start:]), lines):
+    for block in sorted(found, key=lambda block: block.start):
         if block.start < block.end and (not blocks or block.start >= blocks[-1].end):
             blocks.append(block)
     return blocks
@@ -69,6 +71,9 @@ class _Lines:
         self._text = text
         self._starts = [start, *(match.end() for match in re.finditer("\n", text[start:]))]
         self._starts[1:] = [at + start for at in self._starts[1:]]
+
+    def __len__(self) -> int:
+        return len(self._starts)
 
     def __getitem__(self, number: int) -> Line:
         """Line `number`, from 0; past the end there are empty ones."""
@@ -101,6 +106,24 @@ def _blocks(tokens: Sequence[Token], lines: _Lines) -> Iterator[Block]:
             kind = _kind(token, in_list=items > 0)
             if kind is not None:
                 yield _span(kind, lines, *_line_range(token, lines))
+
+
+def _forgotten(tokens: Sequence[Token], lines: _Lines) -> Iterator[Block]:
+    """Lines that no token stands for and that say something all the same: those nested past any sense."""
+    covered = bytearray(len(lines))
+    for token in tokens:
+        if token.map is not None and token.type in _LEAVES:
+            covered[token.map[0] : token.map[1]] = b"\x01" * (min(token.map[1], len(lines)) - token.map[0])
+    number = covered.find(0)
+    while number >= 0:
+        words = _LINK_TARGET.sub("", lines[number].text[:_HTML_LOOKED_AT])
+        if any(map(str.isalnum, words)):
+            yield _span(BlockKind.PARAGRAPH, lines, number, number + 1)
+        number = covered.find(0, number + 1)
+
+
+_LEAVES: Final = frozenset({"paragraph_open", "heading_open", "table_open", "fence", "code_block", "html_block", "hr"})
+_LINK_TARGET = re.compile(r"^ {0,3}\[[^\]]*\]:.*")
 
 
 def _kind(token: Token, *, in_list: bool) -> BlockKind | None:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from statistics import median
@@ -19,6 +19,7 @@ from hybridrag.documents.build import DocumentBuilder
 from hybridrag.documents.dates import aware
 from hybridrag.documents.lines import close_gaps, join_lines
 from hybridrag.documents.source import Source
+from hybridrag.documents.tables import row_text
 from hybridrag.errors import DocumentError, UnreadableDocument
 from hybridrag.types.documents import BlockKind, Document
 
@@ -32,6 +33,8 @@ _PARAGRAPH_GAP: Final = 1.35
 """Lines further apart than this many usual distances begin a new paragraph."""
 _SHORT_LINE: Final = 0.8
 """A sentence that ends before this share of the line's width ends its paragraph too."""
+_SAME_BASELINE: Final = 0.3
+"""Of the print size: as far apart as two pieces of one line may stand."""
 _FEWEST_PAGES_TO_REPEAT: Final = 4
 _REPEATED_ON: Final = 0.6
 """A first or last line on more than this share of the pages is a running title or a page number."""
@@ -43,7 +46,6 @@ _BULLET = re.compile(
 _JUNK_TITLE = re.compile(r"^(?:untitled|無題.*|.*\.(?:docx?|pptx?|xlsx?|indd|tex|dvi|pdf|html?))$", re.IGNORECASE)
 _WORD_PREFIX = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _DIGITS = re.compile(r"[0-9０-９]+")
-_PAGE_NUMBER = re.compile(r"[-–—(\s]*(?:[0-9０-９]{1,4}|[ivxlc]{1,6})(?:\s*/\s*[0-9]{1,4})?[-–—)\s]*")
 _LEADERS = re.compile(r"(?:[.．・…‥]\s?){4,}")
 """The dots of a table of contents, whose lines repeat headings without being any."""
 
@@ -54,6 +56,8 @@ class _Line:
     size: float
     height: float
     """Of its baseline above the page's lower edge."""
+    cells: tuple[str, ...] = ()
+    """The pieces of a line that was printed in several places: a row of a table."""
 
 
 def read_pdf(source: Source) -> Document:
@@ -168,7 +172,27 @@ class _Collector:
                 lines.append(_line(pieces))
                 pieces = [(part, size, height)]
         lines.append(_line(pieces))
-        return lines
+        return list(_rows(lines))
+
+
+def _rows(lines: list[_Line]) -> Iterator[_Line]:
+    """Lines of one size on one baseline are cells of one row."""
+    row: list[_Line] = []
+    for line in lines:
+        same = row and row[-1].size == line.size and abs(row[-1].height - line.height) < _SAME_BASELINE * line.size
+        if row and not (same and line.text.strip() and row[-1].text.strip()):
+            yield _merged(row)
+            row = []
+        row.append(line)
+    if row:
+        yield _merged(row)
+
+
+def _merged(row: list[_Line]) -> _Line:
+    if len(row) == 1:
+        return row[0]
+    cells = tuple(line.text.strip() for line in row)
+    return replace(row[0], text=" ".join(cells), cells=cells)
 
 
 def _line(pieces: list[tuple[str, float, float]]) -> _Line:
@@ -190,8 +214,7 @@ def _add_pages(
     levels = {size: min(rank, 6) for rank, size in enumerate(sizes, start=1)}
     title: str | None = None
     for number, lines in enumerate(pages, start=1):
-        kept = _without_number([line for line in lines if _fingerprint(line) not in repeated])
-        blocks = list(_PageLayout(kept, levels, outline.get(number, {})).blocks())
+        blocks = list(_PageLayout(_without_furniture(lines, repeated), levels, outline.get(number, {})).blocks())
         for block in blocks:
             builder.add(block.kind, block.text, level=block.level, page=number)
         headings = [block for block in blocks if block.level]
@@ -212,22 +235,27 @@ def _fingerprint(line: _Line) -> tuple[str, float]:
     return _DIGITS.sub("#", "".join(line.text.split())), line.size
 
 
+def _edges(page: list[_Line]) -> set[int]:
+    """The lines of a page that may be furniture: one or two at its head and foot, never all that there is."""
+    filled = [index for index, line in enumerate(page) if line.text.strip()]
+    at_most = min(2, (len(filled) - 1) // 2)
+    return {*filled[:at_most], *filled[len(filled) - at_most :]}
+
+
 def _running_lines(pages: list[list[_Line]]) -> set[tuple[str, float]]:
-    """Lines at the top or bottom of most pages, whatever number they bear."""
+    """Lines at the head or foot of most pages, whatever number they bear."""
     if len(pages) < _FEWEST_PAGES_TO_REPEAT:
         return set()
     counts: Counter[tuple[str, float]] = Counter()
     for page in pages:
-        filled = [line for line in page if line.text.strip()]
-        counts.update({_fingerprint(line) for line in (*filled[:2], *filled[-2:])})
+        counts.update({_fingerprint(page[index]) for index in _edges(page)})
     return {line for line, count in counts.items() if count > _REPEATED_ON * len(pages)}
 
 
-def _without_number(lines: list[_Line]) -> list[_Line]:
-    """The page without the number at its head or foot."""
-    filled = [index for index, line in enumerate(lines) if line.text.strip()]
-    edges = {filled[0], filled[-1]} if len(filled) > 1 else set()
-    return [line for index, line in enumerate(lines) if index not in edges or not _PAGE_NUMBER.fullmatch(line.text)]
+def _without_furniture(page: list[_Line], repeated: set[tuple[str, float]]) -> list[_Line]:
+    """The page without its running title and its number."""
+    dropped = {index for index in _edges(page) if _fingerprint(page[index]) in repeated}
+    return [line for index, line in enumerate(page) if index not in dropped]
 
 
 class _Found(NamedTuple):
@@ -264,6 +292,8 @@ class _PageLayout:
         level = self._level(group[0])
         if level and len(text) <= 2 * _LONGEST_HEADING:
             return _Found(BlockKind.HEADING, level, text, group[0].size)
+        if group[0].cells:
+            return _Found(BlockKind.TABLE_ROW, 0, row_text(group[0].cells), group[0].size)
         kind = BlockKind.LIST_ITEM if _BULLET.match(text) else BlockKind.PARAGRAPH
         return _Found(kind, 0, text, group[0].size)
 
@@ -282,7 +312,13 @@ class _PageLayout:
         last_level, level = self._level(last), self._level(line)
         if last_level or level:
             return last_level != level or last.size != line.size or self._is_far(last, line)
-        if self._is_far(last, line) or _BULLET.match(line.text.lstrip()) or line.text.startswith("\u3000"):
+        if (
+            last.cells
+            or line.cells
+            or self._is_far(last, line)
+            or _BULLET.match(line.text.lstrip())
+            or line.text.startswith("\u3000")
+        ):
             return True
         ended = _SENTENCE_END.search(last.text.rstrip()) is not None
         return ended and len(last.text) < _SHORT_LINE * self._width
