@@ -384,6 +384,10 @@ class GraphStore(Protocol):
         """The public ids of entities."""
         ...
 
+    def key_of_entity(self, entity_id: EntityId) -> int | None:
+        """The entity of a public id; that of a name that was merged into another leads to the other."""
+        ...
+
     def mentions_of(self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[MentionRow]:
         """Which chunks mention entities, those that do so most first; at most `limit` for each entity."""
         ...

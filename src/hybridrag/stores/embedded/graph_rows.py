@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 import apsw
 
@@ -13,6 +14,7 @@ from hybridrag.protocols import Linker
 from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import ChunkGraph, Link
+from hybridrag.types.ids import entity_id_for
 
 SEPARATOR = "\x1f"
 """Between the probe terms of a chunk; no text holds it after normalisation."""
@@ -163,7 +165,8 @@ class GraphWriter:
         for norm in sorted(norms):
             key = self._connection.execute("SELECT key FROM names WHERE norm = ?", (norm,)).get
             if key is None:
-                self._connection.execute("INSERT INTO names (norm, entity_key) VALUES (?, 0)", (norm,))
+                values = (norm, UUID(entity_id_for(norm)).bytes)
+                self._connection.execute("INSERT INTO names (norm, id, entity_key) VALUES (?, ?, 0)", values)
                 key = self._connection.last_insert_rowid()
             keys[norm] = int(key)
         return keys

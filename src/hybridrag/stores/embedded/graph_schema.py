@@ -12,6 +12,7 @@ GRAPH_TABLES = """
 CREATE TABLE names (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   norm TEXT NOT NULL UNIQUE,
+  id BLOB NOT NULL UNIQUE,
   entity_key INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX names_by_entity ON names (entity_key);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal
+from uuid import UUID
 
 import apsw
 
@@ -51,6 +52,12 @@ class EmbeddedGraph:
         with self._read() as connection:
             norms = reads.canonical_norms(connection, keys)
         return {key: entity_id_for(norm) for key, norm in norms.items()}
+
+    def key_of_entity(self, entity_id: EntityId) -> int | None:
+        """The entity of a public id; that of a name that was merged into another leads to the other."""
+        with self._read() as connection:
+            key = connection.execute("SELECT entity_key FROM names WHERE id = ?", (UUID(entity_id).bytes,)).get
+        return None if key is None else int(key)
 
     def mentions_of(self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[MentionRow]:
         """Which chunks mention entities."""

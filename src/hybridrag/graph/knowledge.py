@@ -1,0 +1,377 @@
+"""Look into the knowledge graph: entities, what is said of them, and how they lead to one another.
+
+Everything is read under one filter: what no visible chunk supports does not exist for that caller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from hybridrag.errors import NotFound
+from hybridrag.graph.names import name_key
+from hybridrag.graph.walk import Walk, WalkLimits, walk
+from hybridrag.protocols import EntityRow, FactRow, GraphStore, Store
+from hybridrag.types.base import Float32Array
+from hybridrag.types.documents import Chunk
+from hybridrag.types.graph import Entity, Evidence, GraphPath, Neighbour, PathStep, Relation
+from hybridrag.types.ids import EntityId, relation_id_for
+from hybridrag.types.queries import SearchFilters
+
+FUZZY_FROM = 0.75
+"""How alike two spellings must be: one typing error in a short name passes, another name does not."""
+
+FUZZY_CANDIDATES = 400
+"""Names that share a piece with the one looked for, and are compared letter by letter."""
+
+MAX_EVIDENCE = 5
+"""Sentences shown for one relation; the first ones are the surest."""
+
+MAX_FACTS = 200
+"""Facts read for one entity and side; a hub has thousands."""
+
+MAX_SHARED = 200
+"""Chunks of an entity that are read for its neighbours."""
+
+PATH_DEGREE = 40
+"""Chunks of an entity that a search for paths goes through."""
+
+PATH_NODES = 4_000
+"""Entities that a search for paths visits at most."""
+
+Embed = Callable[[Sequence[str]], Float32Array]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How a search for paths came to an entity."""
+
+    before: int | None
+    chunk_key: int
+
+
+class KnowledgeGraph:
+    """The graph of one index, seen through a filter.
+
+    engine.graph.entity("国際標準化機構") -> Entity(name="国際標準化機構", aliases=("ISO",), ...)
+    """
+
+    def __init__(self, store: Store, *, embed: Embed | None = None, filters: SearchFilters | None = None) -> None:
+        self._store = store
+        self._embed = embed
+        self._filters = filters
+
+    def under(self, filters: SearchFilters | None) -> KnowledgeGraph:
+        """The same graph as another filter leaves it."""
+        return KnowledgeGraph(self._store, embed=self._embed, filters=filters)
+
+    # Entities
+
+    def entity(self, name: str | EntityId) -> Entity:
+        """The entity of that name, alias or id.
+
+        Raises:
+            NotFound: there is none that this caller may see; names the closest where there is one.
+        """
+        with self._store.snapshot():
+            key = self._key_of(name)
+            row = self._rows([key]).get(key) if key is not None else None
+            if row is None:
+                close = [] if isinstance(name, EntityId) else self.find(name, limit=1)
+                hint = f"Did you mean {close[0].name!r}?" if close else None
+                raise NotFound("entity", str(name), hint=hint)
+            return self._entity(row)
+
+    def find(self, text: str, *, limit: int = 10) -> list[Entity]:
+        """Entities whose name is, holds or resembles the text, best first; by meaning where nothing is spelt alike."""
+        norm = name_key(text)
+        if not norm:
+            return []
+        with self._store.snapshot():
+            scores = self._fuzzy(norm)
+            if not scores and self._embed is not None:
+                scores = self._by_meaning(text)
+            rows = self._rows(list(scores))
+            ordered = sorted(rows.values(), key=lambda row: (-scores[row.key], -row.mentions, row.name))
+            return [self._entity(row) for row in ordered[:limit]]
+
+    def neighbours(self, name: str | EntityId, *, limit: int = 20) -> list[Neighbour]:
+        """The entities that share most with this one, and what is said of the two."""
+        with self._store.snapshot():
+            key = self._required(name)
+            shared: dict[int, list[int]] = {}
+            chunks = self._graph.some_mentions([key], MAX_SHARED, filters=self._filters)[key]
+            for row in self._graph.mentions_in(chunks, filters=self._filters):
+                if row.entity_key != key:
+                    shared.setdefault(row.entity_key, []).append(row.chunk_key)
+            facts = self._graph.facts_of([key], MAX_FACTS, filters=self._filters)
+            for fact in facts:
+                shared.setdefault(fact.object_key if fact.subject_key == key else fact.subject_key, [])
+            weights = self._association(key, {other: len(set(found)) for other, found in shared.items()}, facts)
+            best = sorted(weights, key=lambda other: (-weights[other], other))[:limit]
+            rows = self._rows(best)
+            texts = self._chunks({chunk for other in best for chunk in shared[other]})
+            return [
+                Neighbour(
+                    entity=self._entity(rows[other]),
+                    weight=weights[other],
+                    relations=tuple(self._relations(fact for fact in facts if other in _ends(fact))),
+                    chunk_ids=tuple(texts[chunk].id for chunk in sorted(set(shared[other])) if chunk in texts),
+                )
+                for other in best
+                if other in rows
+            ]
+
+    # Relations and paths
+
+    def relations(
+        self, sources: Sequence[str | EntityId], targets: Sequence[str | EntityId] | None = None, *, limit: int = 50
+    ) -> list[Relation]:
+        """What is said of the sources or, with `targets`, of pairs with one end in each set; either direction."""
+        with self._store.snapshot():
+            first = self._known(sources)
+            facts = self._graph.facts_of(sorted(first), MAX_FACTS, filters=self._filters)
+            if targets is not None:
+                second = self._known(targets)
+                facts = [fact for fact in facts if _joins(fact, first, second)]
+            return self._relations(facts)[:limit]
+
+    def paths(
+        self, start: str | EntityId, end: str | EntityId, *, max_hops: int = 3, limit: int = 3
+    ) -> list[GraphPath]:
+        """Ways from one entity to another over chunks that mention both ends of each step, the shortest first."""
+        with self._store.snapshot():
+            first, last = self._required(start), self._required(end)
+            found: list[GraphPath] = []
+            avoided: set[int] = set()
+            while len(found) < limit:
+                steps = self._search_path(first, last, max_hops, avoided)
+                if steps is None:
+                    break
+                found.append(self._path(steps))
+                between = [entity for entity, _ in steps[1:-1]]
+                if not between:
+                    break
+                # The next way must not go through the same entities.
+                avoided.update(between)
+            return found
+
+    def walk(
+        self,
+        *,
+        entities: Mapping[int, float] | None = None,
+        chunks: Mapping[int, float] | None = None,
+        limits: WalkLimits | None = None,
+    ) -> Walk:
+        """Personalised PageRank from weighted seeds, by the keys of the store."""
+        with self._store.snapshot():
+            return walk(self._graph, entities=entities or {}, chunks=chunks or {}, limits=limits, filters=self._filters)
+
+    # The whole
+
+    def statistics(self) -> dict[str, int]:
+        """How many entities, names, mentions, facts, links and aliases are visible."""
+        return self._graph.statistics(filters=self._filters)
+
+    # Decisions of people
+
+    def merge(self, name: str, other: str) -> None:
+        """Say that two names are one thing; takes back a split of either. Survives re-indexing.
+
+        Raises:
+            NotFound: one of the names is not in the graph.
+        """
+        first, second = self._norm_of(name), self._norm_of(other)
+        for norm in (first, second):
+            self._graph.decide(norm, "", None)
+        if first != second:
+            self._graph.decide(first, second, "merge")
+
+    def split(self, name: str) -> None:
+        """Say that a name is a thing of its own, whatever the documents equate it with; takes back its merges.
+
+        Raises:
+            NotFound: the name is not in the graph.
+        """
+        norm = self._norm_of(name)
+        for first, second, kind in self._graph.decisions():
+            if kind == "merge" and norm in (first, second):
+                self._graph.decide(first, second, None)
+        self._graph.decide(norm, "", "split")
+
+    def decisions(self) -> list[tuple[str, str, str]]:
+        """What people merged and split: `(name, other, kind)`."""
+        return self._graph.decisions()
+
+    # Inside
+
+    @property
+    def _graph(self) -> GraphStore:
+        return self._store.graph
+
+    def _rows(self, keys: Sequence[int]) -> dict[int, EntityRow]:
+        rows = self._graph.entities(keys, filters=self._filters)
+        wanted = self._filters.entity_types if self._filters else None
+        return {key: row for key, row in rows.items() if not wanted or row.type in wanted}
+
+    def _entity(self, row: EntityRow) -> Entity:
+        identity = self._graph.entity_ids([row.key])[row.key]
+        return Entity(id=identity, name=row.name, type=row.type, aliases=row.aliases, mention_count=row.mentions)
+
+    def _key_of(self, name: str | EntityId) -> int | None:
+        if isinstance(name, EntityId):
+            return self._graph.key_of_entity(name)
+        norm = name_key(name)
+        return self._graph.entity_keys([norm], filters=self._filters).get(norm)
+
+    def _required(self, name: str | EntityId) -> int:
+        key = self._key_of(name)
+        if key is None or key not in self._rows([key]):
+            self.entity(name)
+        return key or 0
+
+    def _known(self, names: Iterable[str | EntityId]) -> set[int]:
+        return {key for name in names if (key := self._key_of(name)) is not None}
+
+    def _norm_of(self, name: str) -> str:
+        norm = name_key(name)
+        if norm not in self._graph.entity_keys([norm], filters=self._filters):
+            raise NotFound("entity", name)
+        return norm
+
+    def _fuzzy(self, norm: str) -> dict[int, float]:
+        """Entities by how alike their names are: 1 for the same, more than half for a name that holds it."""
+        scores: dict[int, float] = {}
+        for piece in _pieces(norm):
+            for row in self._graph.names_like(piece, FUZZY_CANDIDATES, filters=self._filters):
+                alike = SequenceMatcher(None, norm, row.norm, autojunk=False).ratio()
+                if norm in row.norm:
+                    alike = max(alike, FUZZY_FROM)
+                if alike >= FUZZY_FROM:
+                    scores[row.entity_key] = max(alike, scores.get(row.entity_key, 0.0))
+            if scores:
+                break
+        return scores
+
+    def _by_meaning(self, text: str) -> dict[int, float]:
+        """Entities of the chunks whose meaning is nearest to the text."""
+        if self._embed is None:
+            return {}
+        vector = self._embed([text])[0]
+        chunks = dict(self._store.search_vector(vector, 5, filters=self._filters))
+        return {
+            row.entity_key: chunks[row.chunk_key]
+            for row in self._graph.mentions_in(list(chunks), filters=self._filters)
+        }
+
+    def _association(self, key: int, shared: Mapping[int, int], facts: Sequence[FactRow]) -> dict[int, float]:
+        """Shared chunks over the geometric mean of how often each is mentioned; a stated relation adds its own."""
+        counts = self._graph.chunk_frequency([key, *shared])
+        own = counts.get(key, 1)
+        weights = {
+            other: together / math.sqrt(own * max(1, counts.get(other, 1))) for other, together in shared.items()
+        }
+        for fact in facts:
+            other = fact.object_key if fact.subject_key == key else fact.subject_key
+            if other != key:
+                weights[other] = weights.get(other, 0.0) + fact.confidence
+        return weights
+
+    def _chunks(self, keys: Iterable[int]) -> dict[int, Chunk]:
+        return self._store.chunks_by_key(sorted(keys), filters=self._filters)
+
+    def _relations(self, facts: Iterable[FactRow]) -> list[Relation]:
+        """Facts of one subject, predicate and object as one relation, the best supported first."""
+        grouped: dict[tuple[int, str, int], list[FactRow]] = {}
+        for fact in facts:
+            grouped.setdefault((fact.subject_key, fact.predicate, fact.object_key), []).append(fact)
+        ends = {key for subject, _, target in grouped for key in (subject, target)}
+        visible = self._rows(sorted(ends))
+        ids = self._graph.entity_ids(sorted(ends))
+        texts = self._chunks({fact.chunk_key for found in grouped.values() for fact in found[:MAX_EVIDENCE]})
+        relations = [
+            Relation(
+                id=relation_id_for(ids[subject], predicate, ids[target]),
+                source_id=ids[subject],
+                target_id=ids[target],
+                predicate=predicate,
+                weight=sum(fact.confidence for fact in found),
+                evidence=tuple(
+                    Evidence(chunk_id=texts[fact.chunk_key].id, sentence=sentence)
+                    for fact in found[:MAX_EVIDENCE]
+                    if fact.chunk_key in texts
+                    and (sentence := texts[fact.chunk_key].text[fact.start : fact.end].strip())
+                ),
+            )
+            for (subject, predicate, target), found in grouped.items()
+            if subject in visible and target in visible
+        ]
+        return sorted(relations, key=lambda relation: (-relation.weight, relation.id))
+
+    def _search_path(self, first: int, last: int, max_hops: int, avoided: set[int]) -> list[tuple[int, int]] | None:
+        """Breadth first from one entity to the other: `(entity, chunk that led to it)`, or None."""
+        came: dict[int, _Step] = {first: _Step(None, 0)}
+        frontier = [first]
+        for _ in range(max_hops):
+            reached: list[int] = []
+            some = self._graph.some_mentions(frontier, PATH_DEGREE, filters=self._filters)
+            by_chunk: dict[int, list[int]] = {}
+            for entity, chunks in some.items():
+                for chunk in chunks:
+                    by_chunk.setdefault(chunk, []).append(entity)
+            for row in self._graph.mentions_in(sorted(by_chunk), filters=self._filters):
+                other = row.entity_key
+                if other in came or other in avoided or len(came) > PATH_NODES:
+                    continue
+                came[other] = _Step(by_chunk[row.chunk_key][0], row.chunk_key)
+                if other == last:
+                    return _unwound(came, last)
+                reached.append(other)
+            frontier = reached
+        return None
+
+    def _path(self, steps: Sequence[tuple[int, int]]) -> GraphPath:
+        rows = self._rows([entity for entity, _ in steps])
+        entities = [self._entity(rows[entity]) for entity, _ in steps]
+        texts = self._chunks({chunk for _, chunk in steps[1:]})
+        path = []
+        for place, (entity, chunk) in enumerate(steps[1:], start=1):
+            before = steps[place - 1][0]
+            facts = self._graph.facts_of([entity], MAX_FACTS, filters=self._filters)
+            said = next((fact.predicate for fact in facts if set(_ends(fact)) == {before, entity}), None)
+            path.append(
+                PathStep(
+                    source_id=entities[place - 1].id,
+                    target_id=entities[place].id,
+                    predicate=said,
+                    chunk_id=texts[chunk].id,
+                )
+            )
+        return GraphPath(entities=tuple(entities), steps=tuple(path))
+
+
+def _ends(fact: FactRow) -> tuple[int, int]:
+    return fact.subject_key, fact.object_key
+
+
+def _joins(fact: FactRow, first: set[int], second: set[int]) -> bool:
+    subject, target = _ends(fact)
+    return (subject in first and target in second) or (subject in second and target in first)
+
+
+def _pieces(norm: str) -> list[str]:
+    """What to look for: the whole, then each half, so that one typing error leaves a piece that is right."""
+    half = len(norm) // 2
+    halves = [norm[:half], norm[half:]] if len(norm) >= 6 else []
+    return [norm, *halves]
+
+
+def _unwound(came: Mapping[int, _Step], last: int) -> list[tuple[int, int]]:
+    steps: list[tuple[int, int]] = []
+    current: int | None = last
+    while current is not None:
+        steps.append((current, came[current].chunk_key))
+        current = came[current].before
+    return steps[::-1]
