@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,15 @@ def run(sizes: tuple[int, ...] = SIZES, *, data: Path | None = None) -> list[Tab
             rows.append(_measure(size, folder, data))
         finally:
             shutil.rmtree(folder)
-    columns = list(rows[0])
-    return [Table("The embedded store by size", columns, [[row[name] for name in columns] for row in rows])]
+    sizes_shown = [f"{row['chunks']:,}" for row in rows]
+    measured = [name for name in rows[0] if name != "chunks"]
+    return [
+        Table(
+            "The embedded store by number of chunks",
+            ["what", *sizes_shown],
+            [[name, *(row[name] for row in rows)] for name in measured],
+        )
+    ]
 
 
 def _measure(size: int, folder: Path, data: Path | None) -> dict[str, object]:
@@ -145,18 +153,21 @@ def _search(folder: Path, texts: list[str], vectors: Float32Array) -> dict[str, 
     rare = SearchFilters(date_range={"start": "2020-01-01", "end": "2020-01-20"})  # type: ignore[arg-type]
     common = SearchFilters(workspace_ids=("w1", "w3"))
     row: dict[str, object] = {}
-    row.update(_timed("keyword", [lambda q=q: search_keywords(store, q, 20) for q in asked]))
-    row.update(_timed("keyword, filtered", [lambda q=q: search_keywords(store, q, 20, filters=common) for q in asked]))
-    row.update(_timed("vector", [lambda v=v: store.search_vector(v, 10) for v in near]))
+    row.update(_timed("keyword", [partial(search_keywords, store, text, 20) for text in asked]))
+    row.update(
+        _timed("keyword, filtered", [partial(search_keywords, store, text, 20, filters=common) for text in asked])
+    )
+    row.update(_timed("vector", [partial(store.search_vector, vector, 10) for vector in near]))
     row["recall@10"] = round(_recall(store, near, None), 3)
     for name, filters in (("wide filter", common), ("narrow filter", rare)):
-        row.update(_timed(f"vector, {name}", [lambda v=v: store.search_vector(v, 10, filters=filters) for v in near]))
+        calls = [partial(store.search_vector, vector, 10, filters=filters) for vector in near]
+        row.update(_timed(f"vector, {name}", calls))
         row[f"recall@10, {name}"] = round(_recall(store, near, filters), 3)
     store.close()
     return row
 
 
-def _timed(name: str, calls: list[Callable[[], object]]) -> dict[str, object]:
+def _timed(name: str, calls: Sequence[Callable[[], object]]) -> dict[str, object]:
     for call in calls[:5]:
         call()
     times = []

@@ -111,9 +111,7 @@ def picture(store: EmbeddedStore) -> dict[str, object]:
                 "SELECT f.id, ordinal, alias, quality, head FROM titles t JOIN files f ON f.key = t.file_key"
             ),
             "links": rows("SELECT c.id, l.alias, l.start, l.end FROM links l JOIN chunks c ON c.key = l.chunk_key"),
-            "counts": [
-                connection.execute(f"SELECT count(*) FROM {table}").get for table in ("mentions", "links", "names")
-            ],
+            "counts": rows("SELECT (SELECT count(*) FROM mentions), (SELECT count(*) FROM links)"),
         }
 
 
@@ -125,7 +123,8 @@ PART = st.builds(
     st.sampled_from(["", "in London.", "の話。東京の夏目漱石", "Royal Society of London met Ada Lovelace"]),
 )
 TITLES = [None, "London", "Ada Lovelace", "Royal Society (London)", "夏目漱石", "Royal Society of London"]
-ACTION = st.one_of(
+Action = tuple[str, str, list[str], str | None]
+ACTION: st.SearchStrategy[Action] = st.one_of(
     st.tuples(
         st.just("put"),
         st.sampled_from(["a.txt", "b.txt", "c.txt"]),
@@ -141,7 +140,7 @@ ACTION = st.one_of(
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(actions=st.lists(ACTION, min_size=1, max_size=8))
 def test_after_any_sequence_the_graph_equals_one_built_afresh(
-    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, str, list[str], str | None]]
+    tmp_path_factory: pytest.TempPathFactory, actions: list[Action]
 ) -> None:
     lived = open_store(tmp_path_factory.mktemp("lived"))
     last: dict[str, tuple[list[str], str | None]] = {}
@@ -293,8 +292,9 @@ def test_an_older_index_gets_a_graph_and_says_that_it_waits(tmp_path: Path) -> N
     with store._database.write() as connection:
         for table in ("names", "mentions", "aliases", "facts", "titles", "links", "probes", "decisions"):
             connection.execute(f"DROP TABLE {table}")
-        for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE name LIKE 'communit%'").fetchall():
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
+        communities = connection.execute("SELECT name FROM sqlite_schema WHERE name LIKE 'communit%'").fetchall()
+        for row in communities:
+            connection.execute(f"DROP TABLE IF EXISTS {row[0]}")
         connection.pragma("user_version", 1)
     store.close()
     again = EmbeddedStore.open(tmp_path, linker=TitleLinker())

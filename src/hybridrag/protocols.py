@@ -426,8 +426,12 @@ class GraphStore(Protocol):
         """The title aliases that a text with these probe terms may name: what to hand to `Linker.find`."""
         ...
 
-    def edges(self) -> Iterator[tuple[int, int, float]]:
-        """Every pair of entities that share a chunk, with how strongly; unfiltered: what communities are made of."""
+    def entity_list(self, limit: int, *, filters: SearchFilters | None = None) -> list[int]:
+        """The entities with the most mentions, those first."""
+        ...
+
+    def edges(self, *, filters: SearchFilters | None = None) -> Iterator[tuple[int, int, float]]:
+        """Every pair of entities `(lower key, higher key, weight)` that share a chunk: what communities are made of."""
         ...
 
     def statistics(self, *, filters: SearchFilters | None = None) -> dict[str, int]:

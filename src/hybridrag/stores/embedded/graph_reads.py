@@ -209,7 +209,17 @@ def alias_heads(connection: apsw.Connection, heads: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
-def edges(connection: apsw.Connection, max_entities: int) -> Iterator[tuple[int, int, float]]:
+def entity_list(connection: apsw.Connection, limit: int, compiled: CompiledFilter) -> list[int]:
+    """The entities with the most visible mentions."""
+    visible, values = compiled.condition("m.chunk_key")
+    sql = (
+        "SELECT n.entity_key FROM mentions m JOIN names n ON n.key = m.name_key "  # noqa: S608 (constants)
+        f"WHERE 1{visible} GROUP BY n.entity_key ORDER BY count(*) DESC, n.entity_key LIMIT ?"
+    )
+    return [key for (key,) in connection.execute(sql, (*values, limit))]
+
+
+def edges(connection: apsw.Connection, max_entities: int, compiled: CompiledFilter) -> Iterator[tuple[int, int, float]]:
     """Every pair of entities `(lower key, higher key, weight)` that share a chunk.
 
     Each shared chunk counts one over the number of other entities in it, so that a chunk hands out the same weight
@@ -218,8 +228,11 @@ def edges(connection: apsw.Connection, max_entities: int) -> Iterator[tuple[int,
     weights: dict[tuple[int, int], float] = {}
     chunk = 0
     members: list[int] = []
+    visible, values = compiled.condition("m.chunk_key")
     rows: Iterable[Row] = connection.execute(
-        "SELECT DISTINCT m.chunk_key, n.entity_key FROM mentions m JOIN names n ON n.key = m.name_key ORDER BY 1, 2"
+        "SELECT DISTINCT m.chunk_key, n.entity_key FROM mentions m JOIN names n ON n.key = m.name_key "  # noqa: S608
+        f"WHERE 1{visible} ORDER BY 1, 2",
+        values,
     )
     for key, entity in (*rows, (0, 0)):
         if key != chunk:

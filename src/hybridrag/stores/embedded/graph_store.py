@@ -106,10 +106,15 @@ class EmbeddedGraph:
         with self._read() as connection:
             return reads.alias_heads(connection, probe_terms)
 
-    def edges(self) -> Iterator[tuple[int, int, float]]:
+    def entity_list(self, limit: int, *, filters: SearchFilters | None = None) -> list[int]:
+        """The entities with the most mentions."""
+        with self._read() as connection:
+            return reads.entity_list(connection, limit, self._compile(connection, filters))
+
+    def edges(self, *, filters: SearchFilters | None = None) -> Iterator[tuple[int, int, float]]:
         """Every pair of entities that share a chunk, with how strongly."""
         with self._read() as connection:
-            yield from reads.edges(connection, MAX_ENTITIES_PER_CHUNK)
+            yield from reads.edges(connection, MAX_ENTITIES_PER_CHUNK, self._compile(connection, filters))
 
     def statistics(self, *, filters: SearchFilters | None = None) -> dict[str, int]:
         """How much there is."""
