@@ -96,6 +96,12 @@ def test_records_with_a_text_get_their_title_as_heading() -> None:
     assert document.mime_type == "application/jsonl"
 
 
+def test_a_record_without_a_title_does_not_stand_under_the_one_before() -> None:
+    records = [{"text": "a"}, {"title": "T", "text": "b"}, {"id": "x7", "text": "c"}, {"text": "d"}]
+    document = read("\n".join(map(json.dumps, records)), "a.jsonl")
+    assert [text for kind, text in blocks(document) if kind == "heading"] == ["T", "x7", "#4"]
+
+
 def test_a_json_list_is_one_block_a_record() -> None:
     document = read('[{"a": 1}, {"a": [{"b": 2}, {"b": 3}]}, "text", 5, null]', "a.json")
     assert [text for _, text in blocks(document)] == ["a: 1", "a.b: 2 | a.b: 3", "text", "5"]

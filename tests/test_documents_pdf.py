@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import logging
+import subprocess
+import sys
+import zlib
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +18,21 @@ from hybridrag.errors import DocumentTooLarge, UnreadableDocument
 from make_documents import blocks, check_error, encrypt_pdf, headings, make_pdf, read
 
 BODY = 10.0
+
+AES_PDF = zlib.decompress(
+    base64.b64decode(
+        b"eNqNU0Fr1EAUFo+DCFbwJgzCFjzoJDOTSQbXYtvd1aJll65WRXuYZGa2KdukZGdr24t49ORR9OKtBw8FEU/6CzxUUG9WhPYmnhREENFJ"
+        b"uttdXA8mIeR9ee9738w3r9So1M64Zwko7e69eQdc6MA0XALlMkBX11cURNPCiHbaAqghWqoDsU2YAxMTQCUyT8QjBUUeQNNpNzHQBehy"
+        b"LDvwFiR5IVwYKiX/LM0bZcqW7ndCs0rGYipdsxSOvT3uwYBiS4TmVCftZpEVlTPUUltTfLiQ9kXaxwpJjOXrQO8v6XSkf84BULMbmiLM"
+        b"QbuAKdFRBTu6pNqrysSRAKiaRKmMkxZE1+NkMunEfWCogTfUoBa3jcpsi7YwqqJsrl3pFZW0zCIMnLyoYzIllsHJ2+eWxisz2z/bN3bH"
+        b"Tty8mL01r86f2t48fGzv8497r581HjV+bWxmH46fPnr38fj9F3c22ZcxduHbp7WdrZ2P9d/k6fuxB0fWD+GvLx9+33ryPBfTo+7JYkOy"
+        b"5iG1G5m/elpcHFgHIMWccuZjjgfSm0YkUmQSoDose4xpEfhEKUIin/uRJCF3qJZC6sClQgtCpeaCBJopSd2QB1ThiEmBhWDas8Zcg+WQ"
+        b"hVxql0YOpdRVvtLSV1RwTi1FqAIchJoqT1Hle4GgLqOOY2OmtRaO6wS5vbXC9aaRva/JrlmsruYnCFXSqL6ikjxpFqLJanMeDxbK+gek"
+        b"aZZrcJ8gD7KDYODkWqY0cKAPnIMLMs8jHtTwAHOt38WfZIAxOoK5mIxg2HNHMEKDEYxyPsBMJuK2ygofm/GGsvLQXJraodufnJmKnZky"
+        b"1owEUvvEJwwrbnccE+bIkGsfMxGRif9JWSgOfLa+YiDrT1HHiMwUGxM4DJRK1XoN/AE3zTjQ"
+    )
+)
+"""The words `secret plan` under AES-128 with an empty password; making it needs the package that reading it needs."""
 
 
 def lines(*texts: str) -> list[tuple[float, str]]:
@@ -129,6 +149,20 @@ def test_a_pdf_that_only_forbids_printing_is_read() -> None:
 def test_a_pdf_behind_a_password_says_so() -> None:
     with pytest.raises(UnreadableDocument, match="is encrypted with a password"):
         read(encrypt_pdf(REPORT, user="secret"), "a.pdf")
+
+
+def test_a_pdf_under_aes_says_which_package_opens_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(AES_PDF)
+    script = (
+        "import sys; sys.modules['cryptography'] = sys.modules['Crypto'] = None\n"
+        "from hybridrag.documents.read import read_file\n"
+        "from hybridrag.errors import UnreadableDocument\n"
+        "try: read_file(sys.argv[1], name='a.pdf')\n"
+        "except UnreadableDocument as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True)
+    assert done.stdout == ("a.pdf: is encrypted with AES, which needs another package. Run: pip install cryptography\n")
 
 
 def test_a_scanned_pdf_says_that_it_needs_ocr() -> None:

@@ -156,6 +156,6 @@ class _Counter:
             reason = f"unpacks to more than {in_units(limits.max_unpacked_bytes)}"
             raise too_large(source.name, reason, "max_unpacked_bytes")
         if self._total > max(_RATIO_COUNTS_FROM, limits.max_unpack_ratio * len(source.data)):
-            reason = f"unpacks to more than {limits.max_unpack_ratio} times its size"
+            reason = f"unpacks to more than {limits.max_unpack_ratio:g} times its size"
             raise too_large(source.name, reason, "max_unpack_ratio")
         source.check_time()

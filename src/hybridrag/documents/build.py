@@ -37,6 +37,8 @@ class DocumentBuilder:
         self._parts: list[str] = []
         self._blocks: list[Block] = []
         self._length = 0
+        self.first_heading: str | None = None
+        """The text of the first heading, once there is one."""
 
     def __len__(self) -> int:
         """How many blocks there are so far."""
@@ -59,6 +61,8 @@ class DocumentBuilder:
         if len(self._blocks) % _CHECK_TIME_EVERY == 0:
             self._source.check_time()
         self._parts += (gap, storable(text))
+        if kind is BlockKind.HEADING and self.first_heading is None:
+            self.first_heading = text
         self._blocks.append(Block(kind, start, end, level, page))
         self._length = end
 
@@ -67,13 +71,6 @@ class DocumentBuilder:
             return ""
         last = self._blocks[-1]
         return "\n" if last.kind is kind and kind in _TIGHT and last.page == page else "\n\n"
-
-    def first_heading(self) -> str | None:
-        """The text of the first heading, if there is one."""
-        for block, part in zip(self._blocks, self._parts[1::2], strict=True):
-            if block.kind is BlockKind.HEADING:
-                return part
-        return None
 
     def document(
         self,
@@ -89,7 +86,7 @@ class DocumentBuilder:
             text="".join(self._parts),
             blocks=tuple(self._blocks),
             mime_type=self._source.mime_type,
-            title=title or (self.first_heading() if title_from_heading else None),
+            title=title or (self.first_heading if title_from_heading else None),
             created=created,
             modified=modified,
             metadata=metadata or {},

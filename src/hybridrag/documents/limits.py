@@ -24,11 +24,11 @@ class ReadLimits:
     """Pages, slides, sheets or chapters."""
     max_unpacked_bytes: int = 500 * MIB
     """Of everything inside a zipped format (DOCX, PPTX, XLSX, EPUB) together."""
-    max_unpack_ratio: int = 200
+    max_unpack_ratio: float = 200
     """Unpacked to packed size of a zipped format; looked at only once it unpacks to more than 10 MiB."""
     max_rows: int = 1_000_000
     """Rows of a table, or records of a JSON file."""
-    max_seconds: int = 120
+    max_seconds: float = 120
     """For one file."""
     max_memory_bytes: int = 1024 * MIB
     """For one file, over what the reading process holds anyway; where the platform can limit it."""

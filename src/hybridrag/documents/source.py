@@ -73,11 +73,11 @@ class Source:
             raise took_too_long(self.name, self.limits.max_seconds)
 
 
-def took_too_long(name: str, seconds: int) -> UnreadableDocument:
+def took_too_long(name: str, seconds: float) -> UnreadableDocument:
     """The error for a file that ran past its time."""
     return UnreadableDocument(
         name,
-        f"took longer than {seconds} s to read",
+        f"took longer than {seconds:g} s to read",
         hint="Raise `documents.max_seconds` in hybridrag.toml to wait longer.",
     )
 

@@ -69,23 +69,34 @@ def read_pdf(source: Source) -> Document:
         UnreadableDocument: damaged, encrypted, or without text (scanned).
         DocumentTooLarge: more pages than `max_pages`.
     """
+    from pypdf.errors import DependencyError  # noqa: PLC0415 (keeps start-up fast)
+
     with _quiet():
-        reader = _open(source)
-        source.check_pages(len(reader.pages))
-        pages, failed = _pages(reader, source)
-        builder = DocumentBuilder(source)
-        largest = _add_pages(builder, pages, _outline(reader))
-        if not len(builder):
-            raise _no_text(source.name, pages=len(pages), failed=len(failed))
-        metadata = _metadata(reader) | {"pages": str(len(pages))}
-        if failed:
-            metadata["unreadable_pages"] = ", ".join(map(str, failed))
-        return builder.document(
-            title=_title(metadata.pop("title", None)) or largest,
-            created=_date(reader, "creation_date"),
-            modified=_date(reader, "modification_date"),
-            metadata=metadata,
-        )
+        try:
+            return _read(source)
+        except DependencyError as cause:
+            raise UnreadableDocument(
+                source.name, "is encrypted with AES, which needs another package", hint="Run: pip install cryptography"
+            ) from cause
+
+
+def _read(source: Source) -> Document:
+    reader = _open(source)
+    source.check_pages(len(reader.pages))
+    pages, failed = _pages(reader, source)
+    builder = DocumentBuilder(source)
+    largest = _add_pages(builder, pages, _outline(reader))
+    if not len(builder):
+        raise _no_text(source.name, pages=len(pages), failed=len(failed))
+    metadata = _metadata(reader) | {"pages": str(len(pages))}
+    if failed:
+        metadata["unreadable_pages"] = ", ".join(map(str, failed))
+    return builder.document(
+        title=_title(metadata.pop("title", None)) or largest,
+        created=_date(reader, "creation_date"),
+        modified=_date(reader, "modification_date"),
+        metadata=metadata,
+    )
 
 
 def _no_text(name: str, *, pages: int, failed: int) -> DocumentError:
@@ -112,26 +123,20 @@ def _quiet() -> Iterator[None]:
 
 def _open(source: Source) -> PdfReader:
     from pypdf import PdfReader  # noqa: PLC0415 (keeps start-up fast)
-    from pypdf.errors import DependencyError  # noqa: PLC0415 (same)
 
     reader = PdfReader(io.BytesIO(source.data), strict=False)
-    if reader.is_encrypted:
-        # Most encrypted files only forbid printing: they open with an empty password.
-        try:
-            opened = reader.decrypt("")
-        except DependencyError as cause:
-            raise UnreadableDocument(
-                source.name, "is encrypted with AES, which needs another package", hint="Run: pip install cryptography"
-            ) from cause
-        if not opened:
-            raise UnreadableDocument(
-                source.name, "is encrypted with a password", hint="Save a copy without the password and add that."
-            )
+    # Most encrypted files only forbid printing: they open with an empty password.
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise UnreadableDocument(
+            source.name, "is encrypted with a password", hint="Save a copy without the password and add that."
+        )
     return reader
 
 
 def _pages(reader: PdfReader, source: Source) -> tuple[list[list[_Line]], list[int]]:
     """The lines of every page, and the numbers of those that could not be read."""
+    from pypdf.errors import DependencyError  # noqa: PLC0415 (keeps start-up fast)
+
     pages: list[list[_Line]] = []
     failed: list[int] = []
     characters = 0
@@ -140,7 +145,7 @@ def _pages(reader: PdfReader, source: Source) -> tuple[list[list[_Line]], list[i
         collected = _Collector()
         try:
             page.extract_text(visitor_text=collected.visit)
-        except (DocumentError, MemoryError):
+        except (DocumentError, DependencyError, MemoryError):
             raise
         except Exception:  # noqa: BLE001 (one broken page must not cost the others; it is named in the metadata)
             failed.append(number)

@@ -112,8 +112,10 @@ class _Writer:
             self._add(BlockKind.TABLE_ROW if isinstance(value, dict | list) else BlockKind.LIST_ITEM, _flat(value))
             return
         title = _pick(value, _TITLES)
-        if title is not None:
-            self.builder.add(BlockKind.HEADING, one_line(title), level=level)
+        if title is not None or self.builder.first_heading:
+            # Without one of its own, a record would seem to stand under the title of the one before.
+            label = title or str(value.get("id") or f"#{self._records + 1}")
+            self.builder.add(BlockKind.HEADING, one_line(label), level=level)
         for paragraph in text.split("\n\n"):
             self.builder.add(BlockKind.PARAGRAPH, paragraph)
         self._add(BlockKind.TABLE_ROW, _flat({key: item for key, item in value.items() if item not in (title, text)}))

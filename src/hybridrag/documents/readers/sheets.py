@@ -63,7 +63,8 @@ def _document(builder: DocumentBuilder, book: Any) -> Document:
 
 def _add_sheet(builder: DocumentBuilder, source: Source, sheet: Any, *, number: int, rows: int) -> int:
     """Add one sheet; the number of rows so far goes in and comes out."""
-    if not _DEFAULT_NAME.fullmatch(sheet.title):
+    # A name that nobody gave says nothing, but below another sheet's heading its rows would seem to belong to that.
+    if not _DEFAULT_NAME.fullmatch(sheet.title) or builder.first_heading:
         builder.add(BlockKind.HEADING, sheet.title, level=1, page=number)
     lines = _rows(source, sheet)
     first = list(islice(lines, 2 * HEADER_WITHIN))
