@@ -6,12 +6,15 @@ Everything is read under one filter: what no visible chunk supports does not exi
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from hybridrag.errors import NotFound
+from hybridrag.errors import InvalidInput, NotFound
+from hybridrag.graph.export import GraphData, to_csv, to_graphml, to_json
 from hybridrag.graph.names import name_key
+from hybridrag.graph.plot import to_html, to_svg
 from hybridrag.graph.walk import Walk, WalkLimits, walk
 from hybridrag.protocols import EntityRow, FactRow, GraphStore, Store
 from hybridrag.types.base import Float32Array
@@ -174,6 +177,49 @@ class KnowledgeGraph:
     def statistics(self) -> dict[str, int]:
         """How many entities, names, mentions, facts, links and aliases are visible."""
         return self._graph.statistics(filters=self._filters)
+
+    def data(self, *, around: str | EntityId | None = None, limit: int = 1_000) -> GraphData:
+        """The most mentioned entities, or those around one, with everything that joins them: for export and plots."""
+        with self._store.snapshot():
+            if around is None:
+                keys = self._graph.entity_list(limit, filters=self._filters)
+            else:
+                center = self._required(around)
+                chunks = self._graph.some_mentions([center], MAX_SHARED, filters=self._filters)[center]
+                near = Counter(row.entity_key for row in self._graph.mentions_in(chunks, filters=self._filters))
+                keys = [center, *(key for key, _ in near.most_common(limit) if key != center)][:limit]
+            rows = self._rows(keys)
+            ids = self._graph.entity_ids(list(rows))
+            facts = [
+                fact
+                for fact in self._graph.facts_of(list(rows), MAX_FACTS, filters=self._filters)
+                if fact.subject_key in rows and fact.object_key in rows
+            ]
+            said = {frozenset(_ends(fact)) for fact in facts}
+            together = tuple(
+                (ids[first], ids[second], weight)
+                for first, second, weight in self._graph.edges(filters=self._filters)
+                if first in rows and second in rows and frozenset((first, second)) not in said
+            )
+            entities = tuple(self._entity(rows[key]) for key in keys if key in rows)
+            return GraphData(entities, tuple(self._relations(dict.fromkeys(facts))), together)
+
+    def export(self, style: str, *, limit: int = 100_000) -> str:
+        """The graph as `graphml`, `json` or `csv`.
+
+        Raises:
+            InvalidInput: another format.
+        """
+        writers = {"graphml": to_graphml, "json": to_json, "csv": to_csv}
+        if style not in writers:
+            raise InvalidInput(f"There is no format {style!r}.", hint=f"Use one of: {', '.join(writers)}.")
+        return writers[style](self.data(limit=limit))
+
+    def plot(self, *, around: str | EntityId | None = None, limit: int = 60, html: bool = False) -> str:
+        """A picture of the graph, or of what stands around an entity, as SVG or as a page."""
+        data = self.data(around=around, limit=limit)
+        heading = "Knowledge graph" if around is None else f"Around {data.entities[0].name}"
+        return to_html(data, heading=heading) if html else to_svg(data)
 
     # Decisions of people
 

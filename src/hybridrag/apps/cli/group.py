@@ -15,6 +15,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("hybridrag.apps.cli.upkeep:check", "Verify that everything in the index agrees."),
     "config": ("hybridrag.apps.cli.config:config", "Show the effective settings and where each came from."),
     "files": ("hybridrag.apps.cli.documents:files", "List the files in the index."),
+    "graph": (
+        "hybridrag.apps.cli.graph:graph",
+        "Look into the knowledge graph, mend its names, take it elsewhere.",
+    ),
     "query": ("hybridrag.apps.cli.query:query", "Check a query and print it as JSON, without searching."),
     "reembed": (
         "hybridrag.apps.cli.upkeep:reembed",
