@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 
@@ -21,7 +21,8 @@ from hybridrag.errors import DocumentError
 from hybridrag.protocols import Embedder, NewChunk, Store
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, Document, FileInfo
-from hybridrag.types.ids import FileId, file_id_for
+from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph
+from hybridrag.types.ids import ChunkId, FileId, file_id_for
 from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
 
 PIPELINE_VERSION = 1
@@ -56,11 +57,15 @@ class _Prepared:
     passages: list[str]
     known: dict[str, Float32Array]
     existed: bool
-    missing: list[str] = field(default_factory=list)
+    missing: list[str]
+    said: dict[ChunkId, ChunkGraph]
 
 
 Read = Callable[[bytes, Source], Document]
 """Makes a document of bytes: the readers, in this process or isolated from it."""
+
+Extract = Callable[[Sequence[Chunk], str | None], Sequence[ChunkGraph]]
+"""What chunks of a document of that title say for the graph, one for each."""
 
 
 class Ingest:
@@ -77,6 +82,7 @@ class Ingest:
         read: Read,
         workspace: str,
         size: ChunkSize,
+        extract: Extract | None = None,
         on_progress: OnProgress | None = None,
         stop: threading.Event | None = None,
     ) -> None:
@@ -85,6 +91,7 @@ class Ingest:
         self._read = read
         self._workspace = workspace
         self._size = size
+        self._extract = extract
         self._on_progress = on_progress
         self._stop = stop or threading.Event()
         self._files_done = self._files_total = 0
@@ -181,7 +188,25 @@ class Ingest:
         passages = [passage_text(chunk, title) for chunk in chunks]
         vectors = self._store.known_vectors(passages)
         missing = [passage for passage in dict.fromkeys(passages) if passage not in vectors]
-        return _Prepared(file, document.text, chunks, passages, vectors, known is not None, missing)
+        return _Prepared(
+            file,
+            document.text,
+            chunks,
+            passages,
+            vectors,
+            known is not None,
+            missing,
+            self._said(file, chunks, passages),
+        )
+
+    def _said(self, file: FileInfo, chunks: Sequence[Chunk], passages: Sequence[str]) -> dict[ChunkId, ChunkGraph]:
+        """What the chunks that are new or changed say; the store keeps what it has of the others."""
+        if self._extract is None:
+            return {}
+        by_id = {chunk.id: passage for chunk, passage in zip(chunks, passages, strict=True)}
+        kept = self._store.kept_chunks(file.id, by_id)
+        new = [chunk for chunk in chunks if chunk.id not in kept]
+        return {chunk.id: graph for chunk, graph in zip(new, self._extract(new, file.title), strict=True)}
 
     def _content_hash(self, data: bytes, source: Source) -> str:
         """What decides whether a file changed: its bytes, and how they would be read and cut."""
@@ -210,7 +235,12 @@ class Ingest:
 
     def _write(self, item: _Prepared, vectors: dict[str, Float32Array]) -> FileOutcome:
         new = [
-            NewChunk(chunk=chunk, passage=passage, vector=np.asarray(item.known.get(passage, vectors.get(passage))))
+            NewChunk(
+                chunk=chunk,
+                passage=passage,
+                vector=np.asarray(item.known.get(passage, vectors.get(passage))),
+                graph=item.said.get(chunk.id, NOTHING_SAID),
+            )
             for chunk, passage in zip(item.chunks, item.passages, strict=True)
         ]
         self._store.put_file(item.file, item.text, new)

@@ -276,6 +276,10 @@ class Store(Protocol):
         """Write a file in place of any file of that id; chunks whose text and passage are the same stay untouched."""
         ...
 
+    def kept_chunks(self, file_id: FileId, passages: Mapping[ChunkId, str]) -> set[ChunkId]:
+        """Which of a file's chunks would stay as they are when it is written with these passages."""
+        ...
+
     def remove_files(self, ids: Sequence[FileId]) -> int:
         """Forget files with everything that came from them; how many there were. Unknown ids are ignored."""
         ...

@@ -11,7 +11,7 @@ from typing import Self
 
 import apsw
 
-from hybridrag.errors import ModelMismatch
+from hybridrag.errors import ModelMismatch, StoreError
 from hybridrag.language.tokenise import analyser_fingerprint
 from hybridrag.protocols import Linker, ModelInfo, NewChunk, Problem, PutReport, StoreStatus
 from hybridrag.stores.embedded import check, rows, terms
@@ -24,6 +24,7 @@ from hybridrag.stores.embedded.schema import FORMAT
 from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph
 from hybridrag.types.ids import ChunkId, FileId
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.terms import TermQuery
@@ -121,6 +122,57 @@ class EmbeddedStore:
             graph.set_titles(file_key, file, [new.chunk for new in chunks])
             graph.settle()
         return PutReport(added=added, kept=len(same), removed=len(gone))
+
+    def kept_chunks(self, file_id: FileId, passages: Mapping[ChunkId, str]) -> set[ChunkId]:
+        """Which of a file's chunks would stay as they are when it is written with these passages."""
+        with self._database.read() as connection:
+            found = connection.execute(
+                "SELECT c.id, c.passage_hash FROM chunks c JOIN files f ON f.key = c.file_key WHERE f.id = ?",
+                (file_id,),
+            )
+            known = {str(identity): bytes(known) for identity, known in found}
+        return {identity for identity, passage in passages.items() if known.get(identity) == rows.passage_hash(passage)}
+
+    def replace_graph(self, file_id: FileId, graphs: Mapping[ChunkId, ChunkGraph]) -> None:
+        """Put what another extractor found in a file's chunks in place of what is stored, in one transaction."""
+        with self._database.write() as connection:
+            file_key = connection.execute("SELECT key FROM files WHERE id = ?", (file_id,)).get
+            if file_key is None:
+                return
+            rows.next_generation(connection)
+            sql = f"SELECT {rows.FILE_COLUMNS} FROM files WHERE id = ?"  # noqa: S608 (constants)
+            file = rows.to_file(connection.execute(sql, (file_id,)).fetchone() or ())
+            chunks = self.chunks_of(file_id)
+            keys: dict[str, int] = dict(
+                connection.execute("SELECT id, key FROM chunks WHERE file_key = ?", (file_key,))
+            )
+            writer = GraphWriter(connection, self._linker)
+            writer.forget(list(keys.values()))
+            for chunk in chunks:
+                writer.insert(keys[chunk.id], chunk.text, graphs.get(chunk.id, NOTHING_SAID))
+            writer.set_titles(int(file_key), file, chunks)
+            writer.settle()
+
+    def extractor(self) -> str | None:
+        """What extracted the graph; None while nothing was."""
+        with self._database.read() as connection:
+            found = connection.execute("SELECT value FROM meta WHERE name = 'extractor'").get
+        return None if found is None else str(found)
+
+    def bind_extractor(self, name: str, *, replace: bool = False) -> None:
+        """Remember what extracts the graph; another one is refused unless everything is extracted anew."""
+        found = self.extractor()
+        if found == name:
+            return
+        if found is not None and not replace:
+            raise StoreError(
+                self.path,
+                f"The graph at {self.path} was extracted by {found}, and the settings name {name}.",
+                hint=f"Run: hybridrag graph rebuild --index {self.path}, or set `graph.extractor` back.",
+            )
+        with self._database.write() as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('extractor', ?)", (name,))
+            connection.execute("DELETE FROM meta WHERE name = 'graph_pending'")
 
     def remove_files(self, ids: Sequence[FileId]) -> int:
         """Forget files, each in a transaction of its own."""
