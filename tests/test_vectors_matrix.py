@@ -8,10 +8,11 @@ import pytest
 from hybridrag.errors import InvalidInput
 from hybridrag.stores.vectors import matrix as module
 from hybridrag.stores.vectors.exact import ExactIndex
-from hybridrag.stores.vectors.matrix import ROW_BLOCK, Main, Matrix, dots, widen
+from hybridrag.stores.vectors.matrix import BLOCK_NUMBERS, Main, Matrix, dots, widen
 from hybridrag.testing.vectors import anisotropic
 
 DIMENSION = 24
+ROW_BLOCK = BLOCK_NUMBERS // DIMENSION
 VECTORS = anisotropic(3 * ROW_BLOCK, DIMENSION, seed=1)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +38,15 @@ def anisotropic(rows: int, dimension: int, *, seed: int, mean: float = 0.88, noi
     """
     world = np.random.default_rng(dimension)
     rank = max(2, dimension // 4)
-    common = _unit(world.standard_normal((1, dimension)))
-    directions = np.linalg.qr(world.standard_normal((dimension, rank)))[0].T / np.sqrt(np.arange(1, rank + 1))[:, None]
-    topics = world.standard_normal((2000, rank))
+    common = _unit(world.standard_normal((1, dimension), dtype=np.float32))
+    basis = np.linalg.qr(world.standard_normal((max(rank, dimension), rank)))[0][:dimension]
+    directions = (basis / np.sqrt(np.arange(1, rank + 1))).T.astype(np.float32)
+    topics = world.standard_normal((2000, rank), dtype=np.float32)
     draw = np.random.default_rng(seed)
-    spread = topics[draw.integers(0, len(topics), rows)] + draw.standard_normal((rows, rank))
-    own = np.sqrt(1 - noise) * _unit(spread @ directions)
-    own += np.sqrt(noise / dimension) * draw.standard_normal((rows, dimension))
-    return _unit(mean * common + np.sqrt(1 - mean**2) * own).astype(np.float32)
+    spread = topics[draw.integers(0, len(topics), rows)] + draw.standard_normal((rows, rank), dtype=np.float32)
+    own = _unit(spread @ directions) * np.float32(np.sqrt(1 - noise))
+    own += draw.standard_normal((rows, dimension), dtype=np.float32) * np.float32(np.sqrt(noise / dimension))
+    return _unit(common * np.float32(mean) + own * np.float32(np.sqrt(1 - mean**2)))
 
 
 def check_vector_index(make: Make, load: Load, tmp_path: Path, *, min_recall: float) -> None:
@@ -87,8 +89,8 @@ class _Example:
         return [int(self.keys[row]) for row in best if np.isfinite(scores[row])]
 
 
-def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    unit: NDArray[np.float64] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+def _unit(vectors: NDArray[np.floating[Any]]) -> Float32Array:
+    unit: Float32Array = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32, copy=False)
     return unit
 
 

@@ -12,7 +12,8 @@ from hybridrag.stores.vectors.quantised import QuantisedIndex
 
 AUTO = "auto"
 EXACT_UP_TO = 20_000
-"""Vectors up to which `auto` compares with every one: 2 ms and 46 MB at 384 numbers; codes take 1.5 ms there."""
+"""Vectors up to which `auto` compares with every one: 3 ms a query against 1, but exact, and a program that asks one
+question is spared the 0.2 s in which faiss is loaded."""
 KINDS: dict[str, type[MatrixIndex]] = {index.kind: index for index in (ExactIndex, QuantisedIndex, DiskAnnIndex)}
 
 

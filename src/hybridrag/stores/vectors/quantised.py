@@ -115,9 +115,11 @@ class QuantisedIndex(MatrixIndex):
         parameters = faiss.IVFRaBitQSearchParameters()
         parameters.qb = QUERY_BITS
         parameters.nprobe = LISTS if every_list else LISTS // 2
-        if visible is not None:
-            bits = np.packbits(visible, bitorder="little")
-            parameters.sel = faiss.IDSelectorBitmap(bits)
+        # faiss keeps bare pointers: both names must live until the search is over.
+        bits = None if visible is None else np.packbits(visible, bitorder="little")
+        selector = None if bits is None else faiss.IDSelectorBitmap(bits)
+        if selector is not None:
+            parameters.sel = selector
         codes = self._opened_codes()
         with _faiss_threads(SEARCH_THREADS):
             distances, found = codes.search(query[np.newaxis], wanted, params=parameters)
