@@ -11,9 +11,6 @@ from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.schema import BM25_BODY_WEIGHT, BM25_CONTEXT_WEIGHT
 from hybridrag.types.terms import AllOf, AnyOf, Near, Phrase, Prefix, Term, TermQuery, Without
 
-MAX_TERM_BYTES = 1_000
-"""Longer terms (data URIs, hashes run together) are cut on both sides alike; FTS5 refuses terms of 32 KiB."""
-
 _QUERY_FLAGS = apsw.FTS5_TOKENIZE_QUERY | apsw.FTS5_TOKENIZE_AUX
 
 
@@ -32,12 +29,8 @@ def _tokenize(utf8: bytes, flags: int, locale: str | None) -> list[tuple[str, ..
     del locale
     text = utf8.decode("utf-8", "replace")
     if flags & _QUERY_FLAGS:
-        return [(_cut(text),)] if text else []
-    return [tuple(map(_cut, here)) for here in index_terms(text)]
-
-
-def _cut(term: str) -> str:
-    return term if len(term) < MAX_TERM_BYTES // 4 else term.encode()[:MAX_TERM_BYTES].decode("utf-8", "ignore")
+        return [(text,)] if text else []
+    return index_terms(text)
 
 
 def index_chunk(connection: apsw.Connection, key: int, context: str, body: str) -> None:
@@ -54,7 +47,7 @@ def document_frequency(connection: apsw.Connection, terms: Sequence[str]) -> dic
     """In how many chunks each term occurs; 0 for a term that nobody wrote."""
     counts = dict.fromkeys(terms, 0)
     for term in counts:
-        for (count,) in connection.execute("SELECT doc FROM term_counts WHERE term = ?", (_cut(term),)):
+        for (count,) in connection.execute("SELECT doc FROM term_counts WHERE term = ?", (term,)):
             counts[term] = count
     return counts
 
