@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hybridrag.result import Result
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph, Link
 from hybridrag.types.graph import EntityType
-from hybridrag.types.ids import ChunkId, EntityId, FileId
+from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.terms import TermQuery
 
@@ -75,6 +76,80 @@ class Embedder(Protocol):
 
     def token_spans(self, text: str) -> NDArray[np.int32]:
         """(n, 2) character offsets of the model's tokens in `text`, ascending; what chunk sizes are counted in."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with an LLM. What documents say belongs into `user`, never into `system`."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrices:
+    """What a million tokens cost, in whatever currency the user counts; 0 where it is free or not known."""
+
+    per_million_input: float = 0.0
+    per_million_output: float = 0.0
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        """(1_000_000, 500_000) at 2 and 8 a million -> 6.0."""
+        return (input_tokens * self.per_million_input + output_tokens * self.per_million_output) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LlmInfo:
+    """Which LLM answers, and what it costs."""
+
+    name: str
+    """What the user sets, for example `gpt-4o-mini`: what answers are cached by."""
+    provider: str
+    """Who runs it, for example `api.openai.com`."""
+    prices: TokenPrices = TokenPrices()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What an LLM answered, and what it took."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    model: str
+    """As the service names it."""
+    truncated: bool = False
+    """Whether `max_tokens` ended it."""
+
+
+@runtime_checkable
+class Llm(Protocol):
+    """Answers messages. A call that fails is an `Err` with one sentence; nothing is raised, so callers degrade over it.
+
+    Calls are thread-safe. With a `schema`, the text of an `Ok` is exactly one JSON object; whether its fields keep to
+    the schema is for the caller to check, since a model may lie. An answer without text is an `Err`.
+    """
+
+    @property
+    def info(self) -> LlmInfo:
+        """Which LLM this is."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text is, or about; rather too many than too few."""
+        ...
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int,
+        temperature: float = 0.1,
+        timeout: float | None = None,
+    ) -> Result[Completion]:
+        """The answer, at most `max_tokens` long; `timeout` seconds are for all of it, retries included."""
         ...
 
 
@@ -448,4 +523,264 @@ class GraphStore(Protocol):
 
     def decisions(self) -> list[tuple[str, str, str]]:
         """What people decided: `(norm, other, kind)`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What one chunk adds to the graph that communities are made of."""
+
+    members: Keys
+    """The entities that it mentions, ascending."""
+    facts: NDArray[np.int64]
+    """(n, 3): of two entities that it states something of, the lower key, the higher key, and the confidence in
+    units of 2^-20: whole numbers, so that sums do not depend on their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityNode:
+    """A community in the tree that they form. Weights are sums over the ties between entities."""
+
+    key: int
+    """Below 0 while it is not stored yet."""
+    id: CommunityId
+    level: int
+    """0 at the top."""
+    parent_key: int
+    """0 at the top."""
+    size: int
+    """How many entities it holds, those of the communities below it included."""
+    total: float
+    """The weight of the ties of its members within its parent; those within itself count twice."""
+    inside: float
+    """The weight of the ties within itself."""
+    home_file: int = 0
+    """Where nothing ties its members to others: the file that mentions them most. 0 for every other community."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """That an entity belongs to a community that is not divided further."""
+
+    entity_key: int
+    community_key: int
+    entity_id: EntityId
+    strength: float
+    """The weight of its ties within that community."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceRow:
+    """A sentence `start:end` of a chunk that tells what a community is about."""
+
+    chunk_key: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityProfile:
+    """What a community is shown by: keys and places only, so that nothing outlives the chunks it came from."""
+
+    key_entities: tuple[tuple[int, float], ...]
+    """The entities that matter most with their strength, the first of all first."""
+    sentences: tuple[SentenceRow, ...]
+    text_hash: bytes
+    """Of its title and sentences: what its embedding and written summary are kept under."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityState:
+    """Where the communities of a store stand."""
+
+    version: int
+    """Rises with every change of them."""
+    generation: int
+    """Of the store, in the same state."""
+    weight: float
+    """Of all ties together."""
+    changed: float
+    """How much weight came and went since the communities were last found from nothing."""
+    best_modularity: float
+    """What it was then."""
+    pending: int
+    """How many chunks changed since they were last brought up to date; 0 means that they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityChange:
+    """A new state of the communities, written at once or not at all."""
+
+    state: CommunityState
+    """The new sums. Its version and generation are those that the change was worked out from."""
+    whole: bool
+    """Whether it replaces everything."""
+    nodes: Mapping[int, CommunityNode]
+    """New and changed ones, by key."""
+    profiles: Mapping[int, CommunityProfile]
+    """By the same keys."""
+    removed: Sequence[int]
+    members: Sequence[MemberRow]
+    gone: Sequence[int]
+    """Entities that are no longer there."""
+    ties: Mapping[int, Ties | None]
+    """What each changed chunk now adds; None for one that is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityRow:
+    """A community as a filter leaves it."""
+
+    key: int
+    id: CommunityId
+    level: int
+    parent_id: CommunityId | None
+    weight: float
+    """Of the ties within it: how much it matters among its level."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityText:
+    """What is kept under the hash of a community's title and sentences."""
+
+    text_hash: bytes
+    vector: Float32Array
+    written: str | None
+    """A summary written by a language model; "" when it was asked and gave none, None when it was not asked."""
+
+
+class CommunityStore(Protocol):
+    """Keeps which entities form communities, what shows what they are about, and finds them by vector.
+
+    Every chunk that is written or removed is noted with the change itself, so that a crash before the communities
+    are brought up to date is made good the next time. Reads honour their filter: a community without a visible
+    member is not there, and nothing is read from a chunk that is not visible. While the communities wait to be
+    brought up to date, reads leave out whatever is gone. Part of a `Store`; the same promises hold.
+    """
+
+    # Keeping them up to date
+
+    def state(self) -> CommunityState:
+        """Where they stand."""
+        ...
+
+    def changed_chunks(self) -> dict[int, tuple[Ties | None, Ties | None]]:
+        """What each chunk that changed added when it was last counted, and what it adds now."""
+        ...
+
+    def ties(self, chunk_keys: Sequence[int] | None = None) -> dict[int, Ties]:
+        """What chunks add now; None means all of them."""
+        ...
+
+    def chunks_mentioning(self, entity_keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, Keys]:
+        """The chunks that mention each entity, ascending; an entity that none mentions is left out."""
+        ...
+
+    def home_files(self, entity_keys: Sequence[int]) -> dict[int, int]:
+        """The file that mentions each entity most, of several the one whose id sorts first."""
+        ...
+
+    def nodes(self, keys: Sequence[int]) -> dict[int, CommunityNode]:
+        """Communities by key."""
+        ...
+
+    def homes(self, file_keys: Sequence[int]) -> dict[int, CommunityNode]:
+        """The communities of files whose entities nothing ties to others, by file."""
+        ...
+
+    def children(self, key: int) -> list[CommunityNode]:
+        """The communities that one is divided into."""
+        ...
+
+    def places(self, entity_keys: Sequence[int]) -> dict[int, MemberRow]:
+        """Where entities belong."""
+        ...
+
+    def below(self, key: int) -> list[MemberRow]:
+        """The members of a community, those of the communities below it included."""
+        ...
+
+    def profiles(self, keys: Sequence[int]) -> dict[int, CommunityProfile]:
+        """What communities are shown by."""
+        ...
+
+    def quality(self) -> tuple[float, float]:
+        """The sums of the inside weights and of the squared totals at the top: what modularity is made of."""
+        ...
+
+    def write(self, change: CommunityChange) -> bool:
+        """Put a change in place; False, and nothing changed, when another one came first."""
+        ...
+
+    def untold(self, limit: int, *, ask: bool) -> dict[int, bytes]:
+        """Communities whose text has no vector of the store's model yet, with its hash; `ask`: or no written summary."""
+        ...
+
+    def write_texts(self, texts: Sequence[CommunityText]) -> None:
+        """Keep vectors and written summaries for as long as a community has that text."""
+        ...
+
+    # Reading them
+
+    def level_counts(self) -> tuple[int, ...]:
+        """How many communities cover each level; one that is not divided further stands for itself below."""
+        ...
+
+    def find(self, ids: Sequence[CommunityId], *, filters: SearchFilters | None = None) -> dict[CommunityId, int]:
+        """The keys of communities."""
+        ...
+
+    def at_level(self, level: int, limit: int, *, filters: SearchFilters | None = None) -> list[int]:
+        """The communities that cover a level, the weightiest first."""
+        ...
+
+    def of_entities(
+        self, entity_keys: Sequence[int], *, filters: SearchFilters | None = None
+    ) -> dict[int, tuple[int, ...]]:
+        """The communities that each entity belongs to, from the top down."""
+        ...
+
+    def rows(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, CommunityRow]:
+        """Communities by key."""
+        ...
+
+    def members(self, key: int, *, filters: SearchFilters | None = None) -> list[MemberRow]:
+        """The visible members of a community, the strongest first."""
+        ...
+
+    def key_entities(
+        self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None
+    ) -> dict[int, list[tuple[int, float]]]:
+        """The visible members that matter most in each community, with their strength."""
+        ...
+
+    def sentences(
+        self, keys: Sequence[int], *, filters: SearchFilters | None = None
+    ) -> dict[int, tuple[SentenceRow, ...]]:
+        """The visible sentences that tell what each community is about, the most telling first."""
+        ...
+
+    def written(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, str]:
+        """The written summaries of those communities whose every sentence is visible."""
+        ...
+
+    def mention_places(
+        self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None
+    ) -> list[tuple[int, int, int, int]]:
+        """Where visible chunks mention entities: chunk, entity, start, end; in reading order."""
+        ...
+
+    def search(
+        self, vector: Float32Array, limit: int, *, level: int | None = None, filters: SearchFilters | None = None
+    ) -> list[tuple[int, float]]:
+        """The communities whose text is nearest `(key, cosine)`, best first; of one level, or of all."""
+        ...
+
+
+class StoreWithCommunities(Store, Protocol):
+    """A store that keeps communities too."""
+
+    @property
+    def communities(self) -> CommunityStore:
+        """Which entities form communities, and what those are about."""
         ...
