@@ -152,6 +152,10 @@ def test_lone_surrogates_in_json_become_storable() -> None:
     assert read('{"a": "x\\ud800y\\u0000z"}', "a.json").text == "a: x\ufffdy z"
 
 
+def test_line_ends_inside_records_become_the_same() -> None:
+    assert read('{"text": "one\\r\\ntwo\\rthree"}', "a.json").text == "one\ntwo\nthree"
+
+
 def test_json_without_an_ending_is_known_by_its_shape() -> None:
     assert read('{"a": 1}\n{"a": 2}\n', "data").mime_type == "application/jsonl"
     assert read('[{"a": 1}]', "data").mime_type == "application/json"

@@ -93,6 +93,8 @@ def test_a_cut_off_character_costs_only_itself() -> None:
         random.Random(1).randbytes(300),
         random.Random(2).randbytes(5000),
         b"text" + bytes(range(1, 32)) * 3,
+        # Regression: the number 1.0 over and over was read as UTF-16 kanji (耀?耀?).
+        b"\x08\x02\x08\x03\x08\x04\x10\x01B\x01XJ`" + b"\x00\x00\x80?" * 24,
     ],
 )
 def test_binary_data_is_no_text(data: bytes) -> None:

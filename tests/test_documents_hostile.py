@@ -240,6 +240,7 @@ def test_paths_that_lead_out_of_an_archive_are_only_names() -> None:
         read(data, "a.epub")
 
 
+@pytest.mark.heavy
 def test_fifty_megabytes_without_a_line_end_go_through_every_text_reader() -> None:
     line = b"word " * 10_000_000
     limits = ReadLimits(max_text_chars=60_000_000)

@@ -27,7 +27,7 @@ from make_documents import check, make_pdf, read
 
 PDF = make_pdf([[(10, "text of the page")]])
 ENDLESS = make_pdf([b"BT /F1 10 Tf " + b"(x) Tj 0 -1 Td " * 400_000 + b"ET"])
-"""A page of 400,000 words, each on a line of its own: about a minute of work in a few kilobytes."""
+"""A page of 400,000 words, each on a line of its own: many seconds of work in a few kilobytes."""
 
 
 @pytest.fixture
@@ -79,12 +79,14 @@ def test_charset_and_date_reach_the_other_process(reader: IsolatedReader) -> Non
     assert document.text == "縦"
 
 
+@pytest.mark.heavy
 def test_a_file_past_its_time_is_stopped_and_the_next_is_read(reader: IsolatedReader) -> None:
     with pytest.raises(UnreadableDocument, match=r"took longer than 1 s.*documents\.max_seconds"):
         reader.read(ENDLESS, name="slow.pdf", limits=ReadLimits(max_seconds=1))
     assert reader.read(PDF, name="a.pdf").text == "text of the page"
 
 
+@pytest.mark.heavy
 def test_a_file_past_its_memory_is_stopped_and_the_next_is_read(reader: IsolatedReader) -> None:
     items = b"[" + b"[],".join([b""] * 3_000_000) + b"1]"
     with pytest.raises(UnreadableDocument, match=r"needed more than 64 MiB of memory.*documents\.max_memory_bytes"):
@@ -92,6 +94,7 @@ def test_a_file_past_its_memory_is_stopped_and_the_next_is_read(reader: Isolated
     assert reader.read(PDF, name="a.pdf").text == "text of the page"
 
 
+@pytest.mark.heavy
 def test_a_crash_is_one_clear_error_and_the_next_file_is_read(reader: IsolatedReader) -> None:
     reader.read(PDF, name="a.pdf")
     victim = process_of(reader)
@@ -102,6 +105,7 @@ def test_a_crash_is_one_clear_error_and_the_next_file_is_read(reader: IsolatedRe
     assert process_of(reader) != victim
 
 
+@pytest.mark.heavy
 def test_a_process_that_died_while_idle_is_replaced(reader: IsolatedReader) -> None:
     reader.read(PDF, name="a.pdf")
     assert reader._worker is not None
@@ -110,6 +114,7 @@ def test_a_process_that_died_while_idle_is_replaced(reader: IsolatedReader) -> N
     assert reader.read(PDF, name="a.pdf").text == "text of the page"
 
 
+@pytest.mark.heavy
 def test_a_process_that_grew_large_makes_room(reader: IsolatedReader) -> None:
     page = b"<p>" + b"word " * 2_000_000
     reader.read(page, name="a.html", limits=ReadLimits(max_memory_bytes=300 * MIB))
@@ -117,6 +122,7 @@ def test_a_process_that_grew_large_makes_room(reader: IsolatedReader) -> None:
     assert len(children()) == 1
 
 
+@pytest.mark.heavy
 def test_no_process_stays_behind(reader: IsolatedReader) -> None:
     reader.read(PDF, name="a.pdf")
     assert len(children()) == 1
@@ -175,6 +181,7 @@ def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.heavy
 def test_ctrl_c_prints_nothing_from_the_other_process(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -51,6 +51,8 @@ class DocumentBuilder:
             DocumentTooLarge: more text than `max_text_chars`.
             UnreadableDocument: reading ran past `max_seconds`.
         """
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
         text = text.strip("\n") if kind is BlockKind.CODE else text.strip()
         if not text or text.isspace():
             return

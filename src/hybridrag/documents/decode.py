@@ -231,6 +231,8 @@ _DOUBTFUL = 0.2
 """Rare kanji, and half-width katakana read as Shift_JIS, which is also what EUC-JP looks like when misread."""
 _NO_KANA = 0.45
 """Takes a long EUC-JP text of kanji alone below `_MIN_SCORE`: Chinese and Korean share its byte ranges."""
+_MOST_FOREIGN = 0.3
+_RARE_IN_UTF16 = 0.1
 _ILLEGIBLE = -5.0
 """One unassigned or undecodable character outweighs five that could be right."""
 
@@ -241,9 +243,10 @@ def _score(text: str, encoding: str) -> float:
     "これは" -> 1.0; the same bytes read as cp1252 -> about 0
     """
     foreign = [match[0] for match in islice(_FOREIGN.finditer(text), _SAMPLE_CHARACTERS)]
+    if encoding.startswith("utf-16"):
+        return _score_wide(text, foreign)
     if not foreign:
-        # Only UTF-16 can turn bytes that are no ASCII into nothing but ASCII.
-        return 1.0 if text and encoding.startswith("utf-16") else 0.0
+        return 0.0
     if encoding == "cp1252":
         return _score_latin(text, foreign)
     mean = sum(map(_weight, foreign)) / len(foreign)
@@ -292,6 +295,20 @@ def _weight_of_kanji(character: str) -> float:
         return _ORDINARY if character.encode("cp932") <= b"\x98\x72" else _DOUBTFUL
     except UnicodeEncodeError:
         return 0.0
+
+
+def _score_wide(text: str, foreign: list[str]) -> float:
+    """UTF-16 takes nearly any bytes: it must be ASCII for the most part, or read well in all its variety.
+
+    Numbers in binary files repeat a few characters; judged by how often each occurs, they would pass for kanji.
+    """
+    if _CONTROL_CHARACTERS.search(text):
+        return 0.0
+    if len(foreign) < _MOST_FOREIGN * min(len(text), _SAMPLE_CHARACTERS):
+        return 1.0
+    kinds = set(foreign)
+    weights = (_RARE_IN_UTF16 if "\u0100" <= kind <= "\u024f" else _weight(kind) for kind in kinds)
+    return sum(weights, (1.0 - _DOUBTFUL) * sum(map(_is_half_kana, kinds))) / len(kinds)
 
 
 def _score_latin(text: str, foreign: list[str]) -> float:
