@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Float32Array, Model
 from hybridrag.types.documents import Chunk, FileInfo
-from hybridrag.types.graph import Community, Entity, EntityType, Evidence, Relation
+from hybridrag.types.graph import Community, Entity, EntityType, Evidence, GraphPath, Neighbour, PathStep, Relation
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, Id, RelationId
 from hybridrag.types.queries import (
     DateRange,
@@ -290,6 +290,22 @@ relations = build(
     evidence=tuples_of(evidences),
 )
 
+neighbours = build(
+    Neighbour,
+    entity=entities,
+    weight=durations,
+    relations=tuples_of(relations),
+    chunk_ids=tuples_of(ids_of(ChunkId)),
+)
+path_steps = build(
+    PathStep,
+    source_id=ids_of(EntityId),
+    target_id=ids_of(EntityId),
+    predicate=st.none() | texts,
+    chunk_id=ids_of(ChunkId),
+)
+paths = build(GraphPath, entities=tuples_of(entities, min_size=1), steps=tuples_of(path_steps))
+
 
 @st.composite
 def communities(draw: st.DrawFn) -> Community:
@@ -361,10 +377,13 @@ MODELS: dict[type[Model], st.SearchStrategy[Model]] = {
     FileInfo: files,
     FileOutcome: outcomes,
     FoundBy: found_bys,
+    GraphPath: paths,
     Highlight: highlights,
     HighlightOffset: offsets(),
     IngestReport: reports,
     IntentMatch: intent_matches,
+    Neighbour: neighbours,
+    PathStep: path_steps,
     QueryClassification: classifications,
     Relation: relations,
     RelevanceScore: relevances,
