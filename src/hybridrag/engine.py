@@ -404,9 +404,9 @@ class Engine:
             max_text_chars=chosen.max_text_chars,
             max_pages=chosen.max_pages,
             max_unpacked_bytes=chosen.max_unpacked_bytes,
-            max_unpack_ratio=int(chosen.max_unpack_ratio),
+            max_unpack_ratio=chosen.max_unpack_ratio,
             max_rows=chosen.max_rows,
-            max_seconds=int(chosen.max_seconds),
+            max_seconds=chosen.max_seconds,
             max_memory_bytes=chosen.max_memory_bytes,
         )
 
