@@ -713,7 +713,7 @@ class CommunityStore(Protocol):
         ...
 
     def untold(self, limit: int, *, ask: bool) -> dict[int, bytes]:
-        """Communities whose text has no vector of the store's model yet, with its hash; `ask`: or no written summary."""
+        """Communities whose text waits for a vector of the store's model (`ask`: or for an LLM), with its hash."""
         ...
 
     def write_texts(self, texts: Sequence[CommunityText]) -> None:

@@ -6,7 +6,9 @@ Entities, relations and their counts are read from those rows, never stored besi
 
 from __future__ import annotations
 
-GRAPH_TABLES = """
+from hybridrag.stores.embedded.community_schema import COMMUNITY_TABLES
+
+NAME_TABLES = """
 -- A name as it is compared (`norm`). It lives while a mention or an alias uses it. Names that are one thing share an
 -- entity: the key of the one whose norm sorts first.
 CREATE TABLE names (
@@ -92,3 +94,5 @@ CREATE TABLE decisions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX decisions_by_other ON decisions (other);
 """
+
+GRAPH_TABLES = NAME_TABLES + COMMUNITY_TABLES

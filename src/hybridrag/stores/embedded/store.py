@@ -15,6 +15,7 @@ from hybridrag.errors import ModelMismatch, StoreError
 from hybridrag.language.tokenise import analyser_fingerprint
 from hybridrag.protocols import Linker, ModelInfo, NewChunk, Problem, PutReport, StoreStatus
 from hybridrag.stores.embedded import check, rows, terms
+from hybridrag.stores.embedded.community_store import EmbeddedCommunities
 from hybridrag.stores.embedded.database import Database
 from hybridrag.stores.embedded.filters import CompiledFilter, compile_filter, file_conditions
 from hybridrag.stores.embedded.graph_rows import GraphWriter, register_probe_tokenizer
@@ -43,6 +44,7 @@ class EmbeddedStore:
         self._database = database
         self._linker = linker
         self._vectors = vectors
+        self._communities = EmbeddedCommunities(database, self._compile)
         self._filters: OrderedDict[tuple[int, str], CompiledFilter] = OrderedDict()
         self._filters_lock = Lock()
 
@@ -233,6 +235,11 @@ class EmbeddedStore:
     def graph(self) -> EmbeddedGraph:
         """What the chunks say of names, facts and titles."""
         return EmbeddedGraph(self._database, self._compile, self._linker)
+
+    @property
+    def communities(self) -> EmbeddedCommunities:
+        """Which entities form communities, and what those are about."""
+        return self._communities
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

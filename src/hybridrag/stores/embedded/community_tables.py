@@ -1,0 +1,412 @@
+"""Write communities, and read what keeping them up to date needs: all of it unfiltered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from hybridrag.protocols import (
+    CommunityChange,
+    CommunityNode,
+    CommunityProfile,
+    CommunityState,
+    CommunityText,
+    Keys,
+    MemberRow,
+    SentenceRow,
+    Ties,
+)
+from hybridrag.stores.embedded import rows
+from hybridrag.stores.embedded.filters import EVERYTHING, CompiledFilter
+from hybridrag.stores.embedded.live_vectors import to_blob
+from hybridrag.stores.embedded.sql import batches, marks
+from hybridrag.types.ids import CommunityId, EntityId
+
+Row = tuple[Any, ...]
+
+CONFIDENCE_UNITS = 1 << 20
+"""A confidence is kept as a whole number of these, so that sums are exact in any order."""
+
+NODE_COLUMNS = "key, id, level, parent_key, size, total, inside, home_file"
+
+
+# What upkeep reads
+
+
+def read_state(connection: apsw.Connection) -> CommunityState:
+    """Where the communities stand."""
+    row = connection.execute("SELECT version, weight, changed, best_modularity FROM community_state").fetchone()
+    version, weight, changed, best = row or (0, 0.0, 0.0, 0.0)
+    return CommunityState(
+        version=version,
+        generation=rows.read_generation(connection),
+        weight=weight,
+        changed=changed,
+        best_modularity=best,
+        pending=int(connection.execute("SELECT count(DISTINCT chunk_key) FROM touched_chunks").get),
+    )
+
+
+def changed_chunks(connection: apsw.Connection) -> dict[int, tuple[Ties | None, Ties | None]]:
+    """What each changed chunk added when it was counted, and what it adds now."""
+    keys = [key for (key,) in connection.execute("SELECT DISTINCT chunk_key FROM touched_chunks ORDER BY 1")]
+    now = read_ties(connection, keys)
+    before = counted_ties(connection, keys)
+    return {key: (before.get(key), now.get(key)) for key in keys}
+
+
+def counted_ties(connection: apsw.Connection, chunk_keys: Sequence[int]) -> dict[int, Ties]:
+    """What chunks added when they were last counted."""
+    found: dict[int, Ties] = {}
+    for batch in batches(list(chunk_keys)):
+        sql = f"SELECT chunk_key, members, facts FROM counted_chunks WHERE chunk_key IN ({marks(batch)})"  # noqa: S608
+        for key, members, facts in connection.execute(sql, batch):
+            found[key] = Ties(
+                members=np.frombuffer(members, dtype="<i8").astype(np.int64, copy=False),
+                facts=np.frombuffer(facts, dtype="<i8").astype(np.int64, copy=False).reshape(-1, 3),
+            )
+    return found
+
+
+def read_ties(connection: apsw.Connection, chunk_keys: Sequence[int] | None) -> dict[int, Ties]:
+    """What chunks add now; None means all of them."""
+    if chunk_keys is None:
+        return _group(*_all_mentions(connection), _fact_rows(connection, "", []))
+    found: dict[int, Ties] = {}
+    for batch in batches(list(chunk_keys)):
+        sql = (
+            "SELECT DISTINCT m.chunk_key, n.entity_key FROM mentions m JOIN names n ON n.key = m.name_key "  # noqa: S608
+            f"WHERE m.chunk_key IN ({marks(batch)}) ORDER BY 1, 2"
+        )
+        said = _integers(connection.execute(sql, batch), 2)
+        facts = _fact_rows(connection, f"WHERE f.chunk_key IN ({marks(batch)})", batch)
+        found.update(_group(said[:, 0], said[:, 1], facts))
+    return found
+
+
+def _all_mentions(connection: apsw.Connection) -> tuple[Keys, Keys]:
+    """Chunk and entity of every mention, each pair once, in order; joined here because SQLite would sort for it."""
+    names = _integers(connection.execute("SELECT key, entity_key FROM names ORDER BY key"), 2)
+    said = _integers(connection.execute("SELECT chunk_key, name_key FROM mentions"), 2)
+    if not len(said):
+        return said[:, 0], said[:, 1]
+    entities = names[np.searchsorted(names[:, 0], said[:, 1]), 1]
+    order = np.lexsort((entities, said[:, 0]))
+    chunks, entities = said[order, 0], entities[order]
+    first = np.ones(len(chunks), dtype=bool)
+    first[1:] = (chunks[1:] != chunks[:-1]) | (entities[1:] != entities[:-1])
+    return chunks[first], entities[first]
+
+
+def _fact_rows(connection: apsw.Connection, where: str, values: Sequence[Any]) -> NDArray[np.int64]:
+    """Chunk, lower key, higher key and confidence of what is stated of two entities."""
+    return _integers(
+        connection.execute(
+            "SELECT f.chunk_key, min(s.entity_key, o.entity_key), max(s.entity_key, o.entity_key), "  # noqa: S608
+            f"CAST(round(f.confidence * {CONFIDENCE_UNITS}) AS INTEGER) FROM facts f "
+            f"JOIN names s ON s.key = f.subject_key JOIN names o ON o.key = f.object_key {where}",
+            values,
+        ),
+        4,
+    )
+
+
+def _group(chunks: Keys, entities: Keys, facts: NDArray[np.int64]) -> dict[int, Ties]:
+    """Rows that stand in order of chunk and entity as one value for each chunk."""
+    starts = np.flatnonzero(np.concatenate(([True], chunks[1:] != chunks[:-1]))) if len(chunks) else np.array([], int)
+    ends = np.append(starts[1:], len(chunks))
+    none = np.empty((0, 3), dtype=np.int64)
+    found = {
+        int(chunks[start]): Ties(members=entities[start:end], facts=none)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    }
+    said: dict[int, list[list[int]]] = {}
+    for chunk, low, high, confidence in facts.tolist():
+        # What a chunk says of a thing that it does not mention ties nothing here: that thing may be gone.
+        if low != high and chunk in found and np.isin([low, high], found[chunk].members).all():
+            said.setdefault(chunk, []).append([low, high, confidence])
+    for chunk, lines in said.items():
+        found[chunk] = Ties(members=found[chunk].members, facts=np.array(sorted(lines), dtype=np.int64))
+    return found
+
+
+def chunks_mentioning(
+    connection: apsw.Connection, entity_keys: Sequence[int], compiled: CompiledFilter = EVERYTHING
+) -> dict[int, Keys]:
+    """The visible chunks that mention each entity, ascending."""
+    visible, values = compiled.condition("m.chunk_key")
+    found: dict[int, Keys] = {}
+    for batch in batches(list(entity_keys)):
+        sql = (
+            "SELECT n.entity_key, m.chunk_key FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
+            f"WHERE n.entity_key IN ({marks(batch)}){visible}"
+        )
+        said = np.unique(_integers(connection.execute(sql, (*batch, *values)), 2), axis=0)
+        if len(said):
+            starts = np.flatnonzero(np.concatenate(([True], said[1:, 0] != said[:-1, 0])))
+            for piece in np.split(said, starts[1:]):
+                found[int(piece[0, 0])] = piece[:, 1]
+    return found
+
+
+def home_files(connection: apsw.Connection, entity_keys: Sequence[int]) -> dict[int, int]:
+    """The file that mentions each entity most; at equal counts the id decides, which no order of adding changes."""
+    found: dict[int, int] = {}
+    for batch in batches(list(entity_keys)):
+        sql = (
+            "SELECT n.entity_key, c.file_key FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
+            "JOIN chunks c ON c.key = m.chunk_key JOIN files f ON f.key = c.file_key "
+            f"WHERE n.entity_key IN ({marks(batch)}) GROUP BY n.entity_key, c.file_key ORDER BY count(*) DESC, f.id"
+        )
+        for entity, file in connection.execute(sql, batch):
+            found.setdefault(entity, file)
+    return found
+
+
+def nodes_by(connection: apsw.Connection, column: str, values: Sequence[int]) -> list[CommunityNode]:
+    """The communities that hold one of the values in a column."""
+    found: list[CommunityNode] = []
+    for batch in batches(list(values)):
+        sql = f"SELECT {NODE_COLUMNS} FROM communities WHERE {column} IN ({marks(batch)}) ORDER BY key"  # noqa: S608
+        found.extend(_node(row) for row in connection.execute(sql, batch))
+    return found
+
+
+def _node(row: Row) -> CommunityNode:
+    key, identity, level, parent, size, total, inside, home = row
+    return CommunityNode(
+        key=key,
+        id=str.__new__(CommunityId, identity),
+        level=level,
+        parent_key=parent,
+        size=size,
+        total=total,
+        inside=inside,
+        home_file=home,
+    )
+
+
+def places(connection: apsw.Connection, entity_keys: Sequence[int]) -> dict[int, MemberRow]:
+    """Where entities belong."""
+    found: dict[int, MemberRow] = {}
+    for batch in batches(list(entity_keys)):
+        sql = (
+            "SELECT entity_key, community_key, entity_id, strength FROM community_members "  # noqa: S608 (only marks)
+            f"WHERE entity_key IN ({marks(batch)})"
+        )
+        found.update((row[0], to_member(row)) for row in connection.execute(sql, batch))
+    return found
+
+
+BELOW = (
+    "WITH RECURSIVE below (key) AS (VALUES (?) UNION ALL "
+    "SELECT c.key FROM communities c JOIN below ON c.parent_key = below.key) "
+)
+"""A community and all that it is divided into."""
+
+
+def below(connection: apsw.Connection, key: int) -> list[MemberRow]:
+    """The members of a community at any depth."""
+    sql = (
+        f"{BELOW}SELECT entity_key, community_key, entity_id, strength FROM below "  # noqa: S608 (a constant)
+        "JOIN community_members ON community_key = below.key"
+    )
+    return [to_member(row) for row in connection.execute(sql, (key,))]
+
+
+def to_member(row: Row) -> MemberRow:
+    """A row of `entity_key, community_key, entity_id, strength` as a value."""
+    entity, community, identity, strength = row
+    return MemberRow(
+        entity_key=entity,
+        community_key=community,
+        entity_id=str.__new__(EntityId, identity),
+        strength=strength,
+    )
+
+
+def profiles(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, CommunityProfile]:
+    """What communities are shown by, whatever of it is still there."""
+    hashes: dict[int, bytes] = {}
+    entities: dict[int, list[tuple[int, float]]] = {}
+    said: dict[int, list[SentenceRow]] = {}
+    for batch in batches(list(keys)):
+        listed = marks(batch)
+        sql = f"SELECT key, text_hash FROM communities WHERE key IN ({listed})"  # noqa: S608 (only marks)
+        hashes.update((key, bytes(text)) for key, text in connection.execute(sql, batch))
+        sql = (
+            "SELECT community_key, entity_key, strength FROM community_key_entities "  # noqa: S608 (only marks)
+            f"WHERE community_key IN ({listed}) ORDER BY community_key, place"
+        )
+        for key, entity, strength in connection.execute(sql, batch):
+            entities.setdefault(key, []).append((entity, strength))
+        sql = (
+            'SELECT community_key, chunk_key, "start", "end" FROM community_sentences '  # noqa: S608 (only marks)
+            f"WHERE community_key IN ({listed}) ORDER BY community_key, place"
+        )
+        for key, chunk, start, end in connection.execute(sql, batch):
+            said.setdefault(key, []).append(SentenceRow(chunk, start, end))
+    return {
+        key: CommunityProfile(tuple(entities.get(key, ())), tuple(said.get(key, ())), text)
+        for key, text in hashes.items()
+    }
+
+
+def quality(connection: apsw.Connection) -> tuple[float, float]:
+    """The sums that modularity is made of, over the communities at the top."""
+    inside, squares = connection.execute(
+        "SELECT total(inside), total(total * total) FROM communities WHERE level = 0"
+    ).fetchone() or (0.0, 0.0)
+    return float(inside), float(squares)
+
+
+# What upkeep writes
+
+
+def write_change(connection: apsw.Connection, change: CommunityChange) -> bool:
+    """Put a change in place inside the caller's transaction; False when another one came first."""
+    if read_state(connection).version != change.state.version:
+        return False
+    rows.next_generation(connection)
+    dropped = _drop_old(connection, change)
+    keys = _write_nodes(connection, change)
+    _write_profiles(connection, change, keys)
+    connection.executemany(
+        "INSERT OR REPLACE INTO community_members VALUES (?, ?, ?, ?)",
+        (
+            (it.entity_key, keys.get(it.community_key, it.community_key), it.entity_id, it.strength)
+            for it in change.members
+        ),
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO counted_chunks VALUES (?, ?, ?)",
+        (
+            (key, it.members.astype("<i8").tobytes(), it.facts.astype("<i8").tobytes())
+            for key, it in change.ties.items()
+            if it is not None
+        ),
+    )
+    _forget_texts(connection, dropped)
+    connection.execute("DELETE FROM touched_chunks WHERE generation <= ?", (change.state.generation,))
+    connection.execute(
+        "UPDATE community_state SET version = version + 1, weight = ?, changed = ?, best_modularity = ?",
+        (change.state.weight, change.state.changed, change.state.best_modularity),
+    )
+    return True
+
+
+def _drop_old(connection: apsw.Connection, change: CommunityChange) -> list[bytes] | None:
+    """Remove what the change replaces; the texts that may have lost their last community, None for any."""
+    if change.whole:
+        for table in ("communities", "community_members", "community_key_entities", "community_sentences"):
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
+        connection.execute("DELETE FROM counted_chunks")
+        return None
+    old = [*change.removed, *(key for key in change.nodes if key > 0)]
+    hashes = [profile.text_hash for profile in profiles(connection, old).values()]
+    for table, column, keys in (
+        ("community_key_entities", "community_key", old),
+        ("community_sentences", "community_key", old),
+        ("communities", "key", list(change.removed)),
+        ("community_members", "entity_key", list(change.gone)),
+        ("counted_chunks", "chunk_key", [key for key, it in change.ties.items() if it is None]),
+    ):
+        connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", ((key,) for key in keys))  # noqa: S608
+    return hashes
+
+
+def _write_nodes(connection: apsw.Connection, change: CommunityChange) -> dict[int, int]:
+    """Insert and update communities from the top down; the keys that new ones got."""
+    keys: dict[int, int] = {0: 0}
+    for key, node in sorted(change.nodes.items(), key=lambda item: (item[1].level, -item[0])):
+        values = (
+            node.id,
+            node.level,
+            keys.get(node.parent_key, node.parent_key),
+            node.size,
+            node.total,
+            node.inside,
+            node.home_file,
+            change.profiles[key].text_hash,
+        )
+        if key > 0:
+            connection.execute(
+                "UPDATE communities SET id = ?, level = ?, parent_key = ?, size = ?, total = ?, inside = ?, "
+                "home_file = ?, text_hash = ? WHERE key = ?",
+                (*values, key),
+            )
+        else:
+            connection.execute(
+                "INSERT INTO communities (id, level, parent_key, size, total, inside, home_file, text_hash) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+            keys[key] = connection.last_insert_rowid()
+    return keys
+
+
+def _write_profiles(connection: apsw.Connection, change: CommunityChange, keys: dict[int, int]) -> None:
+    connection.executemany(
+        "INSERT INTO community_key_entities VALUES (?, ?, ?, ?)",
+        (
+            (keys.get(key, key), place, entity, strength)
+            for key, profile in change.profiles.items()
+            for place, (entity, strength) in enumerate(profile.key_entities)
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO community_sentences VALUES (?, ?, ?, ?, ?)",
+        (
+            (keys.get(key, key), place, it.chunk_key, it.start, it.end)
+            for key, profile in change.profiles.items()
+            for place, it in enumerate(profile.sentences)
+        ),
+    )
+
+
+def _forget_texts(connection: apsw.Connection, hashes: Sequence[bytes] | None) -> None:
+    """Texts go with the last community that has them: a summary may hold words of a removed file."""
+    if hashes is None:
+        connection.execute("DELETE FROM community_texts WHERE text_hash NOT IN (SELECT text_hash FROM communities)")
+        return
+    connection.executemany(
+        "DELETE FROM community_texts WHERE text_hash = ?1 "
+        "AND NOT EXISTS (SELECT 1 FROM communities WHERE text_hash = ?1)",
+        ((text,) for text in hashes),
+    )
+
+
+def untold(connection: apsw.Connection, limit: int, *, ask: bool) -> dict[int, bytes]:
+    """Communities whose text has no vector of the store's model; with `ask`, or was not put to a language model."""
+    found = connection.execute(
+        "SELECT min(c.key), c.text_hash FROM communities c LEFT JOIN community_texts t ON t.text_hash = c.text_hash "
+        "WHERE t.text_hash IS NULL OR t.model <> ? OR (? AND t.written IS NULL) GROUP BY c.text_hash "
+        "ORDER BY 1 LIMIT ?",
+        (_model(connection), ask, limit),
+    )
+    return {key: bytes(text) for key, text in found}
+
+
+def write_texts(connection: apsw.Connection, texts: Sequence[CommunityText]) -> None:
+    """Keep what was made of texts that a community still has."""
+    model = _model(connection)
+    connection.executemany(
+        "INSERT OR REPLACE INTO community_texts SELECT ?1, ?2, ?3, ?4 "
+        "WHERE EXISTS (SELECT 1 FROM communities WHERE text_hash = ?1)",
+        [(it.text_hash, model, to_blob(it.vector), it.written) for it in texts],
+    )
+    rows.next_generation(connection)
+    connection.execute("UPDATE community_state SET texts = texts + 1")
+
+
+def _model(connection: apsw.Connection) -> str:
+    model = rows.read_model(connection)
+    return model.fingerprint if model is not None else ""
+
+
+def _integers(found: Iterable[Row], columns: int) -> NDArray[np.int64]:
+    return np.array(list(found), dtype=np.int64).reshape(-1, columns)
