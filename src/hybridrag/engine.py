@@ -19,9 +19,9 @@ from hybridrag.config import Settings, load_settings
 from hybridrag.documents.chunk import ChunkSize, passage_text
 from hybridrag.documents.isolate import IsolatedReader
 from hybridrag.documents.limits import ReadLimits
-from hybridrag.documents.read import read_document
+from hybridrag.documents.read import load_file, read_document
 from hybridrag.documents.walk import find_files
-from hybridrag.errors import DocumentError, DocumentTooLarge, InvalidInput
+from hybridrag.errors import DocumentError, InvalidInput
 from hybridrag.ingest import Ingest, Read, Source, removed
 from hybridrag.models.load import load_embedder
 from hybridrag.protocols import Embedder, Problem, StoreStatus
@@ -415,7 +415,7 @@ class Engine:
         sources: dict[str, Source] = {}
         failures: list[DocumentError] = []
         own = self.path.absolute()
-        chosen = self.settings.documents
+        chosen, limits = self.settings.documents, self._limits()
         # Later patterns decide: hidden files come in again, but not what programs keep for themselves.
         hidden = ("!.*", *NEVER_DOCUMENTS) if chosen.include_hidden else ()
         for found in find_files(paths, problems=failures, excludes=(*hidden, *chosen.exclude)):
@@ -423,7 +423,7 @@ class Engine:
                 continue
             name = _name_of(found.path)
             sources[name] = Source(
-                name=name, load=partial(_load_file, found.path, chosen.max_file_bytes), modified=found.modified
+                name=name, load=partial(_load_file, found.path, name, limits), modified=found.modified
             )
         return list(sources.values()), failures
 
@@ -454,12 +454,9 @@ def _read_here(data: bytes, source: Source, *, limits: ReadLimits) -> Document:
     return read_document(data, name=source.name, mime_type=source.mime_type, limits=limits, modified=source.modified)
 
 
-def _load_file(path: Path, limit: int) -> bytes:
-    """The bytes of a file, refused by its size before it is read."""
-    size = path.stat().st_size
-    if size > limit:
-        raise DocumentTooLarge(path, f"has {size:,} bytes, more than {limit:,}", setting="documents.max_file_bytes")
-    return path.read_bytes()
+def _load_file(path: Path, name: str, limits: ReadLimits) -> bytes:
+    data, _ = load_file(path, name=name, limits=limits)
+    return data
 
 
 def _as_bytes(text: str) -> bytes:
