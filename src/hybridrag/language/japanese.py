@@ -42,7 +42,7 @@ JAPANESE_TEXT = re.compile(f"[{KANA}{HAN}]")
 _ALL_JAPANESE = re.compile(f"[{KANA}{HAN}]+")
 _ALL_HAN = re.compile(f"[{HAN}]{{2,}}")
 _KATAKANA = re.compile("[\u30a1-\u30ff]+")
-_SENTENCE_END = re.compile("[。！？!?\n]")
+_SENTENCE_END = re.compile("[。！？!?]")
 _GAP = re.compile(f"[^{KANA}{HAN}]")
 _ADMINISTRATIVE = frozenset("都道府県市区町村")
 
@@ -115,7 +115,9 @@ def analyse(text: str, *, keep_function_words: bool = False) -> Analysis:
     while start < len(text):
         end = _segment_end(text, start)
         if JAPANESE_TEXT.search(text, start, end):
-            _analyse_segment(text[start:end], start, result, keep_function_words=keep_function_words)
+            # White space at an end would weigh on how the words beside it are cut.
+            segment = text[start:end].rstrip()
+            _analyse_segment(segment, start, result, keep_function_words=keep_function_words)
         start = end
     return result
 
@@ -128,9 +130,11 @@ def dictionary_version() -> str:
 
 
 def _segment_end(text: str, start: int) -> int:
+    """The end of the line, so that what stands in other lines changes nothing; or less, where that is too long."""
+    end = text.find("\n", start) + 1 or len(text)
     limit = start + MAX_SEGMENT
-    if limit >= len(text):
-        return len(text)
+    if limit >= end:
+        return end
     for border in (_SENTENCE_END, _GAP):
         ends = [match.end() for match in border.finditer(text, start + MIN_SEGMENT, limit)]
         if ends:

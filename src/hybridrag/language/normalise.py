@@ -35,11 +35,12 @@ _FIXED: dict[str, str] = (
 # An en dash or an ASCII hyphen between kana joins two words; the others look like ー and are typed for it.
 # A doubled dash is a dash, and nothing lengthens ン or ッ.
 _SOUND_MARK = re.compile(
-    "(?<=[\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff])(?<![ンッ])[\u2010\u2014](?![\u2010\u20140-9A-Za-z])"
+    "(?<=[\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff])(?<![ンッ])[\u2010\u2014](?![-\u2010\u20140-9A-Za-z])"
 )
-_DASH_TYPED_AS_SOUND_MARK = re.compile("(?<=[0-9A-Za-z])ー+")
+_DASH_TYPED_AS_SOUND_MARK = re.compile("(?<=[0-9A-Za-z\u00c0-\u024f\u1e00-\u1eff])ー+")
 _ASCII_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_KANA = re.compile("[\u3041-\u30ff]")
+_LOOSE_MARKS = re.compile("(?<=[0-9A-Za-z\u00c0-\u024f\u1e00-\u1eff])[\u0300-\u036f\u3099\u309a]+")
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _VOICING = {"\u309b": "\u3099", "\u309c": "\u309a"}
 _SURROGATES = range(0xD800, 0xE000)
 _JAMO_TAILS = (range(0x1160, 0x1200), range(0xD7B0, 0xD800))
@@ -129,7 +130,8 @@ def fold_normalised(text: str) -> str:
     text = text.casefold()
     if text.isascii():
         return text
-    return "".join(map(_fold_character, normalise(text)))
+    bare = _LOOSE_MARKS.sub("", normalise(text))
+    return _with_dashes("".join(map(_fold_character, bare)))
 
 
 def _fold_character(char: str) -> str:
@@ -138,8 +140,6 @@ def _fold_character(char: str) -> str:
     if char < "\u0250" or "\u1e00" <= char < "\u1f00":
         base = unicodedata.normalize("NFD", char)[0]
         return LETTERS.get(base, base)
-    if "\u0300" <= char < "\u0370":
-        return ""
     return NAME_IDEOGRAPHS.get(char, char)
 
 

@@ -74,7 +74,11 @@ def tokenise(text: str) -> list[Token]:
     "標準化" -> [標準 0:2 @0, 標準化 0:3 @0, 化 2:3 @1]
     """
     normal = normalise_with_offsets(text)
-    tokens = _latin_tokens(normal.text) if is_latin(normal.text) else _tokens(analyse_normalised(normal))
+    if is_latin(normal.text):
+        tokens = _latin_tokens(normal.text)
+    else:
+        analysed = analyse_normalised(normal)
+        normal, tokens = analysed.normal, _tokens(analysed)
     if isinstance(normal.starts, range):
         return tokens
     _, starts, ends = normal
