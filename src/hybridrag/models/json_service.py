@@ -84,26 +84,25 @@ class JsonService:
         found = _HOST.match(self._base_url)
         return found.group(1) if found else "the service"
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """The answer to `body`, parsed.
+    def post(self, path: str, body: Mapping[str, Any], *, within: float | None = None) -> Any:
+        """The answer to `body`, parsed; `within` seconds instead of the service's own deadline.
 
         Raises:
             ProviderError: refused, unreachable, too slow after every retry, or not JSON.
         """
         patience = self._patience
-        deadline = time.monotonic() + patience.deadline_seconds
+        limit = patience.deadline_seconds if within is None else within
+        deadline = time.monotonic() + limit
         for attempt in range(patience.max_retries + 1):
-            # Keeping to the limit is the user's wish, no fault of the service: it is not held against the deadline.
-            turn = self._limit.reserve()
-            time.sleep(turn)
-            deadline += turn
+            deadline += self._take_turn(deadline, within)
             try:
                 return self._try(path, body, deadline)
             except _TryAgain as again:
                 if attempt == patience.max_retries:
-                    raise self._error(f"{again.reason}, after {attempt + 1} tries", status=again.status) from again
+                    tries = "1 try" if attempt == 0 else f"{attempt + 1} tries"
+                    raise self.error(f"{again.reason}, after {tries}", status=again.status) from again
                 pause = _pause(attempt, patience.pause_seconds) if again.wait_seconds is None else again.wait_seconds
-                self._wait(pause, deadline, again.reason, status=again.status)
+                self._wait(pause, deadline, again, limit=limit)
         msg = "the last try returns or raises"
         raise AssertionError(msg)
 
@@ -124,13 +123,13 @@ class JsonService:
             with self._open_client().stream("POST", self._base_url + path, json=body, timeout=timeout) as response:
                 content = b"".join(self._read(response, started + timeout))
         except httpx.TimeoutException as cause:
-            raise _TryAgain(f"no answer within {timeout:g} s") from cause
+            raise _TryAgain(f"no answer within {timeout:.3g} s") from cause
         except httpx.ConnectError as cause:
             raise self._unreachable(cause) from cause
         except httpx.TransportError as cause:
             raise _TryAgain("the connection broke off") from cause
         except (httpx.InvalidURL, httpx.HTTPError, UnicodeError) as cause:
-            raise self._error(f"{type(cause).__name__} when asking it", hint="Check its address.") from cause
+            raise self.error(f"{type(cause).__name__} when asking it", hint="Check its address.") from cause
         return self._judge(response, content)
 
     def _read(self, response: httpx.Response, until: float) -> Iterator[bytes]:
@@ -139,7 +138,7 @@ class JsonService:
         for block in response.iter_bytes():
             size += len(block)
             if size > MAX_ANSWER_BYTES:
-                raise self._error(f"it answered with more than {MAX_ANSWER_BYTES >> 20} MB")
+                raise self.error(f"it answered with more than {MAX_ANSWER_BYTES >> 20} MB")
             if time.monotonic() > until:
                 # httpx counts the time between two blocks; a trickle would never end.
                 raise _TryAgain("its answer came too slowly")
@@ -152,13 +151,13 @@ class JsonService:
             raise _TryAgain(self._reason(status, content), status=status, wait_seconds=wait)
         if status in {401, 403}:
             hint = f"Check `{self._key_setting}`."
-            raise self._error(f"it refused the key ({self._reason(status, content)})", status=status, hint=hint)
+            raise self.error(f"it refused the key ({self._reason(status, content)})", status=status, hint=hint)
         if status >= 300:
-            raise self._error(self._reason(status, content), status=status)
+            raise self.error(self._reason(status, content), status=status)
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as cause:
-            raise self._error("its answer is not JSON", status=status, hint="Check its address.") from cause
+            raise self.error("its answer is not JSON", status=status, hint="Check its address.") from cause
 
     def _reason(self, status: int, content: bytes) -> str:
         """`HTTP 400: input is too long`, from whichever place the service puts its words."""
@@ -175,24 +174,40 @@ class JsonService:
     def _unreachable(self, cause: httpx.ConnectError) -> ProviderError:
         for link in _causes(cause):
             if isinstance(link, socket.gaierror):
-                return self._error("its name cannot be looked up; this computer seems to be offline")
+                return self.error("its name cannot be looked up; this computer seems to be offline")
             if isinstance(link, ssl.SSLError):
-                return self._error("no secure connection could be made", hint="Check its address and certificate.")
+                return self.error("no secure connection could be made", hint="Check its address and certificate.")
             if isinstance(link, ConnectionRefusedError):
-                return self._error("nothing answers there", hint="Start the service, or check its address.")
-        return self._error("it cannot be reached; this computer seems to be offline")
+                return self.error("nothing answers there", hint="Start the service, or check its address.")
+        return self.error("it cannot be reached; this computer seems to be offline")
 
-    def _wait(self, seconds: float, deadline: float, reason: str, *, status: int | None = None) -> None:
+    def _take_turn(self, deadline: float, within: float | None) -> float:
+        """Wait for this call's slot under the limit of calls; the seconds that are not held against the deadline.
+
+        Keeping to the limit is the user's wish and no fault of the service, unless the caller set a time for all of it.
+        """
+        if within is None:
+            turn = self._limit.reserve() or 0.0
+            time.sleep(turn)
+            return turn
+        turn_in_time = self._limit.reserve(within=deadline - time.monotonic())
+        if turn_in_time is None:
+            raise self.error(f"`requests_per_minute` allows no call within {within:g} s", hint="Raise it, or wait.")
+        time.sleep(turn_in_time)
+        return 0.0
+
+    def _wait(self, seconds: float, deadline: float, again: _TryAgain, *, limit: float) -> None:
         if seconds <= 0:
             return
         if time.monotonic() + seconds >= deadline:
-            limit = self._patience.deadline_seconds
-            raise self._error(
-                f"{reason}; trying again in {seconds:.0f} s would pass the limit of {limit:g} s", status=status
+            raise self.error(
+                f"{again.reason}; trying again in {seconds:.0f} s would pass the limit of {limit:g} s",
+                status=again.status,
             )
         time.sleep(seconds)
 
-    def _error(self, reason: str, *, status: int | None = None, hint: str | None = None) -> ProviderError:
+    def error(self, reason: str, *, status: int | None = None, hint: str | None = None) -> ProviderError:
+        """An error of this service that does not show the key, whatever `reason` quotes."""
         return ProviderError(self.name, self._scrub(reason), status=status, hint=hint)
 
     def _scrub(self, words: str) -> str:

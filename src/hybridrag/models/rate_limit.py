@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from math import inf
 
 WINDOW_SECONDS = 60.0
 
@@ -22,13 +23,17 @@ class RateLimit:
         self._lock = threading.Lock()
         self._slots: deque[float] = deque()
 
-    def reserve(self) -> float:
-        """Take the next free slot; 0 means that it is now."""
+    def reserve(self, *, within: float = inf) -> float | None:
+        """Take the next free slot and say how far off it is; None, and none taken, where that is past `within`."""
         if self._per_minute <= 0:
             return 0.0
         with self._lock:
             now = self._clock()
             full = len(self._slots) >= self._per_minute
-            slot = max(now, self._slots.popleft() + WINDOW_SECONDS) if full else now
+            slot = max(now, self._slots[0] + WINDOW_SECONDS) if full else now
+            if slot - now > within:
+                return None
+            if full:
+                self._slots.popleft()
             self._slots.append(slot)
             return slot - now
