@@ -16,6 +16,7 @@ from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.graph import Community, Entity, EntityType, Evidence, GraphPath, Neighbour, PathStep, Relation
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, Id, RelationId
 from hybridrag.types.queries import (
+    SINGLE_STRATEGIES,
     DateRange,
     QueryClassification,
     QueryType,
@@ -255,20 +256,37 @@ trace_steps = build(
     details=json_objects,
 )
 traces = build(Trace, steps=tuples_of(trace_steps))
-results = build(
-    SearchResult,
-    query=queries,
-    results=tuples_of(items),
-    total_count=counts,
-    processing_time=durations,
-    strategies=strategy_metrics,
-    classification=st.none() | classifications,
-    search_sources=tuples_of(st.sampled_from(SearchStrategy)),
-    crag=st.none() | crag_reports,
-    intent_match=st.none() | intent_matches,
-    sufficiency=st.none() | sufficiencies,
-    trace=st.none() | traces,
-)
+
+
+@st.composite
+def results(draw: st.DrawFn) -> SearchResult:
+    query, searches = draw(queries), draw(strategy_metrics)
+    return SearchResult(
+        query=query,
+        results=tuple(_as_run(item, query, searches) for item in draw(tuples_of(items))),
+        total_count=draw(counts),
+        processing_time=draw(durations),
+        strategies=searches,
+        classification=draw(st.none() | classifications),
+        search_sources=draw(tuples_of(st.sampled_from(SearchStrategy))),
+        crag=draw(st.none() | crag_reports) if query.options.crag_enabled else None,
+        intent_match=draw(st.none() | intent_matches),
+        sufficiency=draw(st.none() | sufficiencies),
+        trace=draw(st.none() | traces),
+    )
+
+
+def _as_run(item: SearchResultItem, query: SearchQuery, searches: SearchStrategyMetrics) -> SearchResultItem:
+    """The item without the scores of what was off."""
+    off: dict[str, float | None] = {
+        single.value: 0.0 for single in SINGLE_STRATEGIES if not getattr(searches, single).enabled
+    }
+    if not query.options.rerank_enabled:
+        off["rerank"] = None
+    if not query.options.crag_enabled:
+        off["crag"] = None
+    return item.model_copy(update={"relevance": item.relevance.model_copy(update=off)})
+
 
 entities = build(
     Entity,
@@ -392,7 +410,7 @@ MODELS: dict[type[Model], st.SearchStrategy[Model]] = {
     SearchFilters: filters,
     SearchOptions: options,
     SearchQuery: queries,
-    SearchResult: results,
+    SearchResult: results(),
     SearchResultContent: contents,
     SearchResultItem: items,
     SearchResultSources: sources,

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue, model_validator
 from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Model
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, RelationId
-from hybridrag.types.queries import QueryClassification, Score, SearchQuery, SearchStrategy
+from hybridrag.types.queries import SINGLE_STRATEGIES, QueryClassification, Score, SearchQuery, SearchStrategy
 
 Milliseconds = Annotated[float, Field(ge=0.0)]
 Count = Annotated[int, Field(ge=0)]
@@ -350,6 +350,28 @@ class SearchResult(Model):
     """Whether the results suffice to answer; None unless it was judged."""
     trace: Trace | None = None
     """What happened, step by step; None unless asked for."""
+
+    @model_validator(mode="after")
+    def _scores_come_from_what_ran(self) -> Self:
+        """A search that was off scores 0 (BR-013); rerank scores and grades are there only where asked for."""
+        for item in self.results:
+            for strategy in SINGLE_STRATEGIES:
+                if getattr(item.relevance, strategy) and not getattr(self.strategies, strategy).enabled:
+                    msg = f"the {strategy} search was off, so no result may have a {strategy} score"
+                    raise ValueError(msg)
+        self._refuse_scores_of_stages_that_were_off()
+        return self
+
+    def _refuse_scores_of_stages_that_were_off(self) -> None:
+        """BR-014 and BR-015."""
+        options = self.query.options
+        if not options.rerank_enabled and any(item.relevance.rerank is not None for item in self.results):
+            msg = "rerankEnabled is false, so no result may have a rerank score"
+            raise ValueError(msg)
+        graded = self.crag is not None or any(item.relevance.crag is not None for item in self.results)
+        if graded and not options.crag_enabled:
+            msg = "cragEnabled is false, so nothing may be graded"
+            raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True)
