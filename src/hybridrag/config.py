@@ -71,6 +71,7 @@ Folder = Annotated[Path, BeforeValidator(_not_empty)]
 Address = Annotated[str, AfterValidator(_http), WithJsonSchema({"type": "string", "format": "uri"})]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[int, Field(ge=1)]
+Name = Annotated[str, Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -171,6 +172,57 @@ class EmbeddingSettings(Section):
     """The most requests a minute to a service; 0 means no limit."""
 
 
+class LlmSettings(Section):
+    """A language model that writes; everything works without one. Set `llm.model` to have one."""
+
+    model: Name | None = None
+    """The name of the model as its service spells it; not set means that no LLM is asked for anything."""
+    base_url: Address | None = None
+    """The address of an OpenAI-compatible service, such as http://localhost:11434/v1; not set means OpenAI's own."""
+    api_key: SecretStr | None = None
+    """The key of that service. Better set as an environment variable than in a file."""
+    timeout_seconds: float = Field(default=30.0, gt=0.0)
+    """How long one request may take."""
+    max_retries: int = Field(default=3, ge=0, le=20)
+    """How often a failed request is repeated."""
+    requests_per_minute: int = Field(default=0, ge=0)
+    """The most requests a minute; 0 means no limit."""
+    concurrency: int = Field(default=4, ge=1, le=256)
+    """How many requests are under way at once while documents are taken in."""
+    max_tokens_total: int = Field(default=0, ge=0)
+    """The most tokens, sent and received, that one run may use; 0 means no limit."""
+    max_cost: float = Field(default=0.0, ge=0.0)
+    """The most that one run may cost, in the currency of the prices below; 0 means no limit."""
+    price_per_million_input: float = Field(default=0.0, ge=0.0)
+    """What a million tokens sent to the model cost."""
+    price_per_million_output: float = Field(default=0.0, ge=0.0)
+    """What a million tokens written by the model cost."""
+
+    @model_validator(mode="after")
+    def _cost_needs_prices(self) -> Self:
+        if self.max_cost > 0 and not self.price_per_million_input + self.price_per_million_output:
+            keys = ("llm.max_cost", "llm.price_per_million_input")
+            message = "limits nothing until `llm.price_per_million_input` and `llm.price_per_million_output` are set"
+            raise PydanticCustomError("llm", message, {"keys": keys})
+        return self
+
+    @model_validator(mode="after")
+    def _service_needs_model(self) -> Self:
+        if self.base_url is not None and self.model is None:
+            keys = ("llm.model", "llm.base_url")
+            raise PydanticCustomError("llm", "must be set where `llm.base_url` is", {"keys": keys})
+        return self
+
+
+class GraphSettings(Section):
+    """How the knowledge graph is built."""
+
+    extractor: Literal["auto", "light", "neural", "llm"] = "auto"
+    """What finds names and relations. `light` goes by how names are written and needs no model; `neural` uses spaCy;
+    `llm` asks the LLM, with `light` or `neural` where it fails. `auto` takes the best that is installed, and never
+    the LLM, which costs."""
+
+
 class StoreSettings(Section):
     """How the index is kept."""
 
@@ -197,6 +249,8 @@ class Settings(Section):
     documents: DocumentSettings = DocumentSettings()
     chunking: ChunkingSettings = ChunkingSettings()
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    llm: LlmSettings = LlmSettings()
+    graph: GraphSettings = GraphSettings()
     store: StoreSettings = StoreSettings()
     search: SearchSettings = SearchSettings()
 
