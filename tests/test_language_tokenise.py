@@ -85,10 +85,11 @@ def test_offsets_point_into_the_original_text() -> None:
     assert tokenise("see getUserName\tnow")[1:3] == [Token("get", 4, 7, 1), Token("getusername", 4, 15, 1)]
 
 
-def test_a_word_broken_by_the_end_of_a_wrapped_line_is_one_word() -> None:
-    text = "この文書は情報システムの設計に関する国際的な標\n準化機構の規格である。"
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_word_broken_by_the_end_of_a_wrapped_line_is_one_word(line_end: str) -> None:
+    text = f"この文書は情報システムの設計に関する国際的な標{line_end}準化機構の規格である。"
     standards = [token for token in tokenise(text) if token.term == "標準化"]
-    assert [text[token.start : token.end] for token in standards] == ["標\n準化"]
+    assert [text[token.start : token.end] for token in standards] == [f"標{line_end}準化"]
 
 
 def test_short_lines_are_not_joined() -> None:

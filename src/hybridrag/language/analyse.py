@@ -23,17 +23,18 @@ WRAPPED_LINE = 20
 _JAPANESE = KANA + HAN
 _OTHER = rf"(?:[^\W_{LATIN}{_JAPANESE}{HANGUL}{UNSPACED}]|[{MARKS}])++"
 _WORDS = re.compile(
-    rf"([{_JAPANESE}\s、。・「」]++|{latin.CHUNK}|[{HANGUL}]++|[{UNSPACED}]++|{_OTHER}|[{EMOJI}]|[{FLAG_LETTERS}]{{2}})"
+    rf"[{_JAPANESE}\s、。・「」]++|({latin.CHUNK}|[{HANGUL}]++|[{UNSPACED}]++|{_OTHER}|[{EMOJI}]|[{FLAG_LETTERS}]{{2}})"
 )
 _LATIN_WORDS = re.compile(f"({latin.CHUNK})")
 _NOT_LATIN = re.compile("[^\x00-\u024f\u1e00-\u1eff\u2000-\u206f\u20a0-\u20cf\u2190-\u22ff]")
-_WRAP = re.compile(rf"(?<=[^\n]{{{WRAPPED_LINE - 1}}}[{_JAPANESE}])\r?\n(?=[{_JAPANESE}])")
+_LONG_LINE = rf"[^\n]{{{WRAPPED_LINE - 1}}}[{_JAPANESE}]"
+# The line end first: a look-behind in front would be tried at every character.
+_WRAP = re.compile(rf"(?:\n(?<={_LONG_LINE}\n)|\r\n(?<={_LONG_LINE}\r\n))(?=[{_JAPANESE}])")
 _DATE = re.compile("([0-9]{4})年([0-9]{1,2})月([0-9]{1,2})日")
 _ERA_YEAR = re.compile("(明治|大正|昭和|平成|令和)(元|[0-9]{1,2})年")
 _MARKS_LEFT_OUT = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 """Vowel points that Arabic and Hebrew mostly leave unwritten, and the sign that stretches a word."""
 
-_is_left_out = re.compile(rf"[{_JAPANESE}\s、。・「」]").match
 _is_latin_run = re.compile(f"[{LATIN}.]").match
 _is_hangul = re.compile(f"[{HANGUL}]").match
 _is_unspaced = re.compile(f"[{UNSPACED}]").match
@@ -77,12 +78,8 @@ def analyse_normalised(normal: Normalised) -> Text:
     if not found.units and not others:
         # A text of particles alone: they are its words then.
         found = japanese.analyse(plain, keep_function_words=True)
-    units = sorted(found.units + others, key=_start) if found.units and others else found.units or others
+    units = sorted(found.units + others) if found.units and others else found.units or others
     return Text(normal, units, found.extras + _dates(plain))
-
-
-def _start(item: tuple[int, Unit]) -> int:
-    return item[0]
 
 
 def latin_units(text: str) -> Iterator[tuple[int, Unit]]:
@@ -97,17 +94,10 @@ def latin_units(text: str) -> Iterator[tuple[int, Unit]]:
 
 def _other_units(text: str) -> Iterator[tuple[int, Unit]]:
     """The units in every script but Japanese."""
-    pieces = _WORDS.split(text)
-    at = 0
-    for gap, run in zip(pieces[::2], pieces[1::2], strict=False):
-        at += len(gap)
-        if _is_left_out(run):
-            pass
-        elif _is_latin_run(run):
-            yield at, latin.analyse(run)
-        else:
-            yield at, _other_unit(run)
-        at += len(run)
+    for match in _WORDS.finditer(text):
+        if match.lastindex:
+            run = match[0]
+            yield match.start(), latin.analyse(run) if _is_latin_run(run) else _other_unit(run)
 
 
 def _other_unit(run: str) -> Unit:

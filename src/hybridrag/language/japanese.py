@@ -90,10 +90,12 @@ class Analysis(NamedTuple):
 
 class _Known(NamedTuple):
     length: int
+    is_silent: bool
+    """Gives nothing to the index: a particle, punctuation, another script. Half of all morphemes are."""
     unit: Unit
 
 
-_UNLISTED = _Known(-1, Unit((), 0, "", ()))
+_UNLISTED = _Known(-1, is_silent=False, unit=Unit((), 0, "", ()))
 """Sudachi gives all unknown words of a kind one id, so the id alone does not say which word it is."""
 
 _lock = threading.Lock()
@@ -151,9 +153,12 @@ def _analyse_segment(segment: str, offset: int, result: Analysis, *, keep_functi
     place = ""
     for index, word_id in enumerate(ids):
         start, end = starts[index], starts[index + 1]
-        length, unit = known(word_id, _UNLISTED)
+        length, is_silent, unit = known(word_id, _UNLISTED)
         if length != end - start:
             unit = _look_up(morphemes[index], word_id, segment[start:end])
+        elif is_silent and not keep_function_words:
+            place = ""
+            continue
         if place:
             _add_place(place, segment, start, end, offset, result)
         place = unit.place
@@ -179,7 +184,9 @@ def _look_up(morpheme: Morpheme, word_id: int, surface: str) -> Unit:
         if morpheme.is_oov():
             remember(_by_id, word_id, _UNLISTED)
         else:
-            return remember(_by_id, word_id, _Known(len(surface), _read(morpheme, surface))).unit
+            unit = _read(morpheme, surface)
+            is_silent = unit.role in (Role.FUNCTION, Role.FOREIGN)
+            return remember(_by_id, word_id, _Known(len(surface), is_silent, unit)).unit
     spelled = _by_spelling.get((word_id, surface))
     if spelled is not None:
         return spelled
