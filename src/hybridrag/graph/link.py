@@ -9,24 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import sqrt
 
 from hybridrag.graph.names import BREAK, KANA_KANJI, Kind, Piece, fold_key, is_japanese, pieces
 from hybridrag.graph.words import EVERYDAY_WORDS, GENERIC_JAPANESE, STRUCTURE_WORDS
+from hybridrag.types.extraction import Link
 
 FULL_TITLE = 1.0
 WITHOUT_PARENTHESIS = 0.9  # "God of War (film)" is called "God of War"; so are others
 BEFORE_SUBTITLE = 0.6  # "Lambert, Margrave of Tuscany" is called "Lambert"; so are many others
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """`text[start:end]` names what has this alias."""
-
-    alias_key: str
-    start: int
-    end: int
 
 
 # ---------------------------------------------------------------- titles -> aliases

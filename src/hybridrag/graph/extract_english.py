@@ -1,0 +1,180 @@
+"""An English chunk -> its names, read off from how they are written; no model, no list of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from hybridrag.graph.aliases import acronyms, also_known_as
+from hybridrag.graph.english_names import LIKELY, TITLE_CONNECTORS, Surroundings, names, survey
+from hybridrag.graph.english_tokens import Token, tokens_of
+from hybridrag.graph.guess_type import (
+    FORM,
+    HINTED,
+    NOTHING,
+    SAID,
+    UNKNOWN,
+    Guess,
+    guess_english,
+    share_between_aliases,
+    with_guess,
+)
+from hybridrag.graph.link import plain_title
+from hybridrag.graph.marks import Span, addresses, code_terms, context_mentions, dates, is_inside
+from hybridrag.graph.mentions import AliasRecord, Context, Extraction, Mention, Source, without_overlaps
+from hybridrag.graph.names import name_key
+from hybridrag.graph.words import (
+    EVENT_HEADS,
+    ORGANISATION_HEADS,
+    PARTICLES,
+    PLACE_HEADS,
+    SENTENCE_OPENERS,
+    WORK_HEADS,
+)
+from hybridrag.types.graph import EntityType
+
+MIN_CONFIDENCE = 0.4
+_SHOUTED_WORDS = 4
+
+# ---------------------------------------------------------------- quotations
+
+_QUOTED = re.compile(
+    r"[\"“]([^\"“”\n]{2,90})[\"”]"
+    r"|(?<![\w*_])([*_])(?=[^\s*_])([^*_\n]{2,90}?)(?<=[^\s*_])\2(?![\w*_])"  # *italics* of Markdown
+)
+_MAX_TITLE_WORDS = 12
+_CAPITAL_SHARE = 0.7
+
+
+def quotations(text: str, skip: list[Span]) -> Iterator[Mention]:
+    """Titles in quotation marks or italics.
+
+    'the song "Worry Worry Worry"' -> "Worry Worry Worry"
+    """
+    for match in _QUOTED.finditer(text):
+        group = 1 if match.group(1) else 3
+        name = match.group(group).strip(" ,.;")
+        start = text.index(name, match.start(group))
+        words = name.split()
+        if not _is_title(words) or is_inside(start, start + len(name), skip):
+            continue
+        if len(words) == 1 and _within_name(text, match.start(), match.end()):
+            continue
+        yield Mention(name, name_key(name), EntityType.WORK, start, start + len(name), LIKELY, Source.QUOTE)
+
+
+def _is_title(words: list[str]) -> bool:
+    """Most words that matter have a capital, the first one too."""
+    telling = [word for word in words if word.lower() not in TITLE_CONNECTORS and word.lower() not in PARTICLES]
+    if not telling or len(words) > _MAX_TITLE_WORDS or not words[0].lstrip("'’(")[:1].isupper():
+        return False
+    capitals = sum(word.lstrip("'’(")[:1].isupper() or word[:1].isdigit() for word in telling)
+    return capitals >= _CAPITAL_SHARE * len(telling) and (len(words) > 1 or words[0].lower() not in SENTENCE_OPENERS)
+
+
+def _within_name(text: str, start: int, end: int) -> bool:
+    """Whether a quoted word is a nickname inside a name: Wilfried "Willi" Schneider."""
+    before = text[max(0, start - 2) : start]
+    return before[:1].isalpha() and before[1:] == " " and text[end + 1 : end + 2].isupper()
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def extract_english(text: str, context: Context) -> Extraction:
+    """Names, titles, terms, dates and aliases of an English text.
+
+    "Apple Inc. hired John Smith in Paris." -> Apple Inc. (organisation), John Smith (person), Paris (place)
+    """
+    skip = addresses(text)
+    found = [*code_terms(text, skip), *quotations(text, skip)]
+    rows = tokens_of(text)
+    around = survey(rows, context)
+    taken = skip + [(mention.start, mention.end) for mention in found]
+    day_spans = list(dates(text, skip, japanese=False))
+    for tokens in rows:
+        found.extend(_row_mentions(text, tokens, around, taken))
+    found.extend(day_spans)
+    short_forms = list(acronyms(text, skip))
+    found.extend(mention for _, *pair in short_forms for mention in pair)
+    found.extend(context_mentions(text, context))
+    kept = without_overlaps(found)
+    records = [record for record, *_ in short_forms] + list(also_known_as(text, kept))
+    mentions = _typed(text, kept, records)
+    whole = _under_whole_names(mentions, context)
+    return Extraction(tuple(whole), tuple(sorted(records, key=lambda it: (it.start, it.end))))
+
+
+def _row_mentions(text: str, tokens: Sequence[Token], around: Surroundings, taken: list[Span]) -> Iterator[Mention]:
+    letters = [token.text for token in tokens if token.text.isalpha()]
+    if len(letters) >= _SHOUTED_WORDS and all(word.isupper() for word in letters):
+        return  # a line all in capitals says nothing about names
+    for part, confidence in names(text, tokens, around):
+        start, end = part[0].start, part[-1].end
+        if confidence >= MIN_CONFIDENCE and not is_inside(start, end, taken):
+            name = text[start:end]
+            yield Mention(name, name_key(name), EntityType.OTHER, start, end, confidence, Source.NAME)
+
+
+def _typed(text: str, mentions: list[Mention], records: list[AliasRecord]) -> list[Mention]:
+    """Each mention with the best guess that any place of its name or alias in the chunk gives."""
+    best: dict[str, Guess] = {}
+    for mention in mentions:
+        guess = _guess(text, mention)
+        if guess.strength > best.get(mention.key, UNKNOWN).strength:
+            best[mention.key] = guess
+    share_between_aliases(best, records)
+    _share_among_listed(text, mentions, best)
+    return [with_guess(mention, best.get(mention.key)) for mention in mentions]
+
+
+def _guess(text: str, mention: Mention) -> Guess:
+    if mention.source in {Source.CODE, Source.DATE}:
+        return Guess(mention.type, FORM)
+    guess = guess_english(text, mention.start, mention.end)
+    if mention.source is Source.QUOTE and guess.strength < SAID:
+        return Guess(EntityType.WORK, SAID)
+    return guess if guess.strength else Guess(mention.type, NOTHING)
+
+
+_LISTED = re.compile(r"\s*(?:,|,?\s+(and|or))\s+(?:the\s+)?")
+
+
+def _share_among_listed(text: str, mentions: list[Mention], best: dict[str, Guess]) -> None:
+    """Names of one list are of one kind: "Denmark, Germany and Skåne"."""
+    pairs = list(pairwise(mentions))
+    joints = [_LISTED.fullmatch(text, left.end, right.start) for left, right in pairs]
+    # Two names with a comma between them may be anything: "Los Angeles, California", "the director of X, Y".
+    listed = [
+        pair
+        for at, pair in enumerate(pairs)
+        if (joint := joints[at]) and (joint.group(1) or any(joints[max(0, at - 1) : at] + joints[at + 1 : at + 2]))
+    ]
+    for left, right in listed + listed[::-1]:
+        first, second = best.get(left.key, UNKNOWN), best.get(right.key, UNKNOWN)
+        if first.strength >= SAID and second.strength <= HINTED and first.type is not EntityType.TIME:
+            best[right.key] = Guess(first.type, HINTED)
+        elif second.strength >= SAID and first.strength <= HINTED and second.type is not EntityType.TIME:
+            best[left.key] = Guess(second.type, HINTED)
+
+
+def _under_whole_names(mentions: list[Mention], context: Context) -> Iterator[Mention]:
+    """Mentions with a family name or first name alone under the one whole name that it can stand for."""
+    titled = [name_key(plain_title(context.title))] if context.title else []
+    persons = [mention.key for mention in mentions if mention.type is EntityType.PERSON]
+    whole = {key for key in titled + persons if _may_be_person(key)}
+    for mention in mentions:
+        owners = [key for key in whole if mention.key in {key.split(" ")[0], key.split(" ")[-1]}]
+        open_type = mention.type in {EntityType.PERSON, EntityType.OTHER} or mention.type_strength <= HINTED
+        if len(owners) == 1 and open_type and mention.source in {Source.NAME, Source.TITLE}:
+            yield replace(mention, key=owners[0], type=EntityType.PERSON)
+        else:
+            yield mention
+
+
+def _may_be_person(key: str) -> bool:
+    words = key.split(" ")
+    heads = ORGANISATION_HEADS | PLACE_HEADS | EVENT_HEADS | WORK_HEADS | {"of"}
+    return 2 <= len(words) <= 4 and not set(words) & heads
