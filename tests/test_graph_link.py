@@ -5,7 +5,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hybridrag.graph.link import (
-    Link,
     LinkDictionary,
     alias_probe_terms,
     alias_weight,
@@ -17,6 +16,7 @@ from hybridrag.graph.link import (
     probe_terms,
     title_aliases,
 )
+from hybridrag.types.extraction import Link
 
 ALPHABET = list("ab XYe.,'- \n12、。「」・ーァアンコピュタ漢字東京の氏ﾊﾟＡ&")
 TEXTS = st.text(alphabet=st.sampled_from(ALPHABET), max_size=40)

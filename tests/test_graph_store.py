@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,31 +11,18 @@ from hypothesis import strategies as st
 
 from hybridrag.errors import NotFound
 from hybridrag.graph.knowledge import KnowledgeGraph
-from hybridrag.graph.link import LinkDictionary, find_links, probe_terms, title_aliases
+from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.names import name_key
 from hybridrag.protocols import NewChunk
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.stores import MODEL, make_file, make_vector
 from hybridrag.types.documents import Chunk
-from hybridrag.types.extraction import AliasKind, AliasRecord, ChunkGraph, Fact, FactKind, Link, Mention, Source
+from hybridrag.types.extraction import AliasKind, AliasRecord, ChunkGraph, Fact, FactKind, Mention, Source
 from hybridrag.types.graph import EntityType
 from hybridrag.types.ids import chunk_id_for
 from hybridrag.types.queries import SearchFilters
 
 NAMES = ["Ada Lovelace", "Charles Babbage", "Royal Society", "London", "夏目漱石", "東京", "Analytical Engine", "RS"]
-
-
-class TitleLinker:
-    """The linker of the package, as a store takes it."""
-
-    def aliases(self, title: str) -> list[tuple[str, float]]:
-        return title_aliases(title)
-
-    def find(self, text: str, aliases: Iterable[str]) -> list[Link]:
-        return [Link(link.alias_key, link.start, link.end) for link in find_links(text, LinkDictionary(aliases))]
-
-    def probe_terms(self, text: str) -> set[str]:
-        return probe_terms(text)
 
 
 def say(text: str) -> ChunkGraph:
@@ -55,7 +41,7 @@ def say(text: str) -> ChunkGraph:
                 aliases.append(AliasRecord(name_key(left), name_key(right), AliasKind.ALSO_KNOWN_AS, at, at + 5))
             at = text.find(f"{left} > {right}")
             if at >= 0:
-                facts.append(Fact(name_key(left), "knows", name_key(right), 0, len(text), 0.8, FactKind.PATTERN))
+                facts.append(Fact(name_key(left), "knows", name_key(right), 0, len(text), 0.8, FactKind.VERB))
     return ChunkGraph(mentions=tuple(mentions), aliases=tuple(aliases), facts=tuple(facts))
 
 

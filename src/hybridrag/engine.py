@@ -22,11 +22,16 @@ from hybridrag.documents.limits import ReadLimits
 from hybridrag.documents.read import load_file, read_document
 from hybridrag.documents.walk import find_files
 from hybridrag.errors import DocumentError, InvalidInput
+from hybridrag.graph.extract import Extractor, Passage, choose_extractor
+from hybridrag.graph.knowledge import KnowledgeGraph
+from hybridrag.graph.linker import TitleLinker
+from hybridrag.graph.mentions import Context
 from hybridrag.ingest import Ingest, Read, Source, removed
 from hybridrag.models.load import load_embedder
 from hybridrag.protocols import Embedder, Problem, StoreStatus
 from hybridrag.stores.embedded.store import EmbeddedStore
-from hybridrag.types.documents import Document, FileInfo
+from hybridrag.types.documents import Chunk, Document, FileInfo
+from hybridrag.types.extraction import ChunkGraph
 from hybridrag.types.ids import FileId
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
@@ -56,6 +61,7 @@ class Engine:
         self._embedder = embedder
         self._lock = threading.RLock()
         self._bound = False
+        self._extractor: Extractor | None = None
         self._on_progress: OnProgress | None = None
 
     @classmethod
@@ -82,6 +88,7 @@ class Engine:
             create=create,
             busy_timeout=settings.store.busy_timeout_seconds,
             vector_index=settings.store.vector_index,
+            linker=TitleLinker(),
         )
         return cls(store, settings, embedder=embedder)
 
@@ -198,6 +205,11 @@ class Engine:
         """The stored text of a file, which offsets point into."""
         return self._store.text(file_id)
 
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The knowledge graph: entities, what is said of them, and how they lead to one another."""
+        return KnowledgeGraph(self._store, embed=lambda texts: self.embedder().embed_query(texts[0]).pooled)
+
     def status(self) -> StoreStatus:
         """What the index holds, with which model, on how many bytes."""
         return self._store.status()
@@ -241,6 +253,26 @@ class Engine:
             if store.finish_reembedding(embedder.info):
                 store.flush(force=True)
                 return done
+
+    def rebuild_graph(self, *, on_progress: OnProgress | None = None, stop: threading.Event | None = None) -> int:
+        """Extract every chunk anew with the extractor that the settings name; what people merged and split stays.
+
+        How many chunks were read. An interrupted run leaves whole files of either kind; run it again to finish.
+        """
+        extractor = self._load_extractor(bound=False)
+        files = list(self.files())
+        done = 0
+        for number, file in enumerate(files):
+            if stop is not None and stop.is_set():
+                return done
+            chunks = self._store.chunks_of(file.id)
+            graphs = _extracted(extractor, chunks, file.title)
+            self._store.replace_graph(file.id, {chunk.id: said for chunk, said in zip(chunks, graphs, strict=True)})
+            done += len(chunks)
+            if on_progress is not None:
+                on_progress(Progress(stage="graph", files_done=number + 1, files_total=len(files), chunks_done=done))
+        self._store.bind_extractor(extractor.name, replace=True)
+        return done
 
     def close(self) -> None:
         """Release the index; what was added stays."""
@@ -327,6 +359,33 @@ class Engine:
                 self._bound = True
             return embedder
 
+    def _load_extractor(self, *, bound: bool = True) -> Extractor:
+        """What reads names and facts from chunks; with `bound`, the one that wrote the graph so far.
+
+        Raises:
+            StoreError: the graph was extracted by another one.
+        """
+        with self._lock:
+            if self._extractor is None:
+                self._extractor = self._choose_extractor() if bound else choose_extractor(self._extractor_setting())
+            if bound:
+                self._store.bind_extractor(self._extractor.name)
+            return self._extractor
+
+    def _choose_extractor(self) -> Extractor:
+        """`auto` stays with what wrote the graph, even where something better was installed since."""
+        light = choose_extractor("light")
+        written = self._store.extractor()
+        if self.settings.graph.extractor == "auto" and written == light.name:
+            return light
+        return choose_extractor(self._extractor_setting())
+
+    def _extractor_setting(self) -> str:
+        return {"neural": "combined"}.get(self.settings.graph.extractor, self.settings.graph.extractor)
+
+    def _extract(self, chunks: Sequence[Chunk], title: str | None) -> list[ChunkGraph]:
+        return _extracted(self._load_extractor(), chunks, title)
+
     def _load_embedder(self) -> Embedder:
         with self._lock:
             if self._embedder is None:
@@ -372,6 +431,7 @@ class Engine:
                     max_tokens=self.settings.chunking.max_tokens,
                     overlap_tokens=self.settings.chunking.overlap_tokens,
                 ),
+                extract=self._extract,
                 on_progress=on_progress,
                 stop=stop,
             )
@@ -444,6 +504,18 @@ class Engine:
             stop.set()
             await asyncio.wait([future])
             raise
+
+
+def _extracted(extractor: Extractor, chunks: Sequence[Chunk], title: str | None) -> list[ChunkGraph]:
+    """What chunks of one document say, for a store to keep."""
+    passages = [
+        Passage(text=chunk.text, language=chunk.language, context=Context(title=title, headings=chunk.headings))
+        for chunk in chunks
+    ]
+    return [
+        ChunkGraph(mentions=found.mentions, aliases=found.aliases, facts=found.facts)
+        for found in extractor.extract(passages)
+    ]
 
 
 async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

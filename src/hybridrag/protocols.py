@@ -290,7 +290,7 @@ class Linker(Protocol):
         ...
 
     def find(self, text: str, aliases: Iterable[str]) -> list[Link]:
-        """Where the text names them; of aliases that overlap, the longest."""
+        """Where the text names them, each alias for itself: another alias changes nothing."""
         ...
 
     def probe_terms(self, text: str) -> set[str]:
@@ -678,6 +678,10 @@ class CommunityStore(Protocol):
 
     def home_files(self, entity_keys: Sequence[int]) -> dict[int, int]:
         """The file that mentions each entity most, of several the one whose id sorts first."""
+        ...
+
+    def chunk_ids(self, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
+        """The public ids of chunks: an order that does not depend on when they were added."""
         ...
 
     def nodes(self, keys: Sequence[int]) -> dict[int, CommunityNode]:

@@ -43,12 +43,20 @@ class AliasKind(StrEnum):
 
 
 class FactKind(StrEnum):
-    """How a relation was read from a text."""
+    """By what in the sentence a fact was read."""
 
-    PATTERN = "pattern"
-    """By a rule over the words of a sentence."""
+    VERB = "verb"
+    """X founded Y; XがYを設立."""
+    COPULA = "copula"
+    """X is the director of Y; XはYの監督."""
+    APPOSITION = "apposition"
+    """X, the director of Y; Yの監督X."""
+    POSSESSIVE = "possessive"
+    """Y's director X."""
+    PREPOSITION = "preposition"
+    """X in Y; Guri, Bolívar."""
     PARSE = "parse"
-    """From the grammar of a sentence."""
+    """A dependency parse."""
     MODEL = "model"
     """A language model stated it."""
 
@@ -59,13 +67,15 @@ class Mention:
 
     name: str
     key: str
-    """What it is the same by."""
+    """What it is the same by: `name_key(name)`, or the key of the whole name where this is a short form of it."""
     type: EntityType
     start: int
     end: int
     confidence: float
     """0-1, how sure that this is a name; not how sure of its type."""
     source: Source
+    type_strength: int = 0
+    """How good the cue for the type was: 0 none, 1 a hint, 2 the sentence says it, 3 the name says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +91,11 @@ class AliasRecord:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The sentence `text[start:end]` says that the subject stands in a relation to the object."""
+    """`text[start:end]` is the sentence that says: subject, predicate, object."""
 
     subject_key: str
     predicate: str
+    """Readable between the two: `founded`, `director of`; 設立, 監督 (of the subject: the object)."""
     object_key: str
     start: int
     end: int

@@ -1,0 +1,24 @@
+"""The `Linker` contract over titles and their aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hybridrag.graph.link import LinkDictionary, find_links, probe_terms, title_aliases
+from hybridrag.types.extraction import Link
+
+
+class TitleLinker:
+    """Finds where texts name documents and sections, in English and in Japanese."""
+
+    def aliases(self, title: str) -> list[tuple[str, float]]:
+        """What a document or section of that title may be called, best first."""
+        return title_aliases(title)
+
+    def find(self, text: str, aliases: Iterable[str]) -> list[Link]:
+        """Where the text names them, each alias for itself: another alias changes nothing."""
+        return [Link(it.alias_key, it.start, it.end) for it in find_links(text, LinkDictionary(aliases))]
+
+    def probe_terms(self, text: str) -> set[str]:
+        """Terms of a text or an alias: a text can name an alias only if it has all of the alias's terms."""
+        return probe_terms(text)
