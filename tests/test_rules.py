@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -64,11 +64,11 @@ CRITERIA = [f"{name}_{scenario}" for name, count in SCENARIOS.items() for scenar
 GRADE = CRAGScore(relevance=CRAGVerdict.CORRECT, confidence=0.9, needs_web_search=False)
 
 
-def names_of_tests() -> Iterator[str]:
-    for path in Path(__file__).parent.glob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-                yield node.name
+@cache
+def names_of_tests() -> frozenset[str]:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.glob("test_*.py")]
+    functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return frozenset(function.name for function in functions)
 
 
 @pytest.mark.parametrize("rule", [*RULES, *CRITERIA])
