@@ -210,6 +210,8 @@ def holds_phrase(phrase: str, text: str) -> bool:
         ("user name", "getUserName"),
         ("iPhone 15 Pro", "the iPhone 15 Pro case"),
         ("東京都庁", "昨日、東京都庁へ行った"),
+        ("2024年の計画", "二千二十四年の計画"),
+        ("渡辺太郎", "渡邊 太郎"),
         ("to be or not to be", "whether to be or not to be"),
     ],
 )

@@ -92,6 +92,12 @@ def test_a_word_broken_by_the_end_of_a_wrapped_line_is_one_word(line_end: str) -
     assert [text[token.start : token.end] for token in standards] == [f"標{line_end}準化"]
 
 
+def test_a_drawn_out_word_is_the_word_whatever_was_read_before() -> None:
+    assert by_position("コーーヒー") == [["コーヒー", "コーーヒー"]]
+    assert by_position("コーヒーー") == [["コーヒー", "コーヒーー"]]
+    assert by_position("コーヒー") == [["コーヒー"]]
+
+
 def test_short_lines_are_not_joined() -> None:
     assert "東京都" not in {token.term for token in tokenise("東京\n都")}
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import threading
-from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from hybridrag.language.normalise import fold
@@ -126,6 +125,8 @@ def analyse(text: str, *, keep_function_words: bool = False) -> Analysis:
 
 def dictionary_version() -> str:
     """Versions of the analyser and its dictionary, which decide what words there are."""
+    from importlib.metadata import version  # noqa: PLC0415 (keeps start-up fast)
+
     # Patch releases of the analyser do not change what it finds.
     analyser = ".".join(version("sudachipy").split(".")[:2])
     return f"sudachipy {analyser}, sudachidict-core {version('sudachidict-core')}"
@@ -179,8 +180,7 @@ def _add_place(place: str, segment: str, start: int, end: int, offset: int, resu
 
 def _look_up(morpheme: Morpheme, word_id: int, surface: str) -> Unit:
     """The unit of a word that is not known by its id alone: new, unlisted, or spelled with ーー."""
-    known = _by_id.get(word_id)
-    if known is None:
+    if word_id not in _by_id and "ーー" not in surface:
         if morpheme.is_oov():
             remember(_by_id, word_id, _UNLISTED)
         else:
@@ -223,29 +223,33 @@ def _add_short_units(builder: Builder, morpheme: Morpheme, surface: str) -> bool
     """Take a position for each short unit; whether the last of them is a place name."""
     short = _split(morpheme, "A")
     if not short:
-        if morpheme.is_oov() and _ALL_HAN.fullmatch(surface):
-            # An unknown name or Chinese word is found by any of its ideographs in order.
-            for at, char in enumerate(surface):
-                builder.step([fold(char)], at, at + 1)
-            builder.join(_term(morpheme, surface), 0, len(surface), 0)
-            return False
-        builder.step(_spellings(morpheme, surface), 0, len(surface))
-        return _names_place(morpheme)
+        return _add_one_unit(builder, morpheme, surface)
     positions: dict[int, int] = {}
     place = ""
     for part in short:
         start, end = part.begin() - morpheme.begin(), part.end() - morpheme.begin()
         written = surface[start:end]
-        if place and written[:1] in _ADMINISTRATIVE and len(written) > 1 and _is_place(place + written[0]):
+        if place and len(written) > 1 and written[0] in _ADMINISTRATIVE and _is_place(place + written[0]):
             builder.join(fold(place + written[0]), start - len(place), start + 1, len(builder) - 1)
         place = written if _names_place(part) else ""
         if not _is_function(part.part_of_speech(), _term(part, written)):
             positions[start] = len(builder)
             builder.step(_spellings(part, written), start, end)
-    if not len(builder):
-        builder.step(_spellings(morpheme, surface), 0, len(surface))
+    if not positions:
+        return _add_one_unit(builder, morpheme, surface)
     _add_middle_units(builder, morpheme, surface, positions)
     return bool(place)
+
+
+def _add_one_unit(builder: Builder, morpheme: Morpheme, surface: str) -> bool:
+    is_number = morpheme.part_of_speech()[1] == "数詞"
+    if is_number or not (morpheme.is_oov() and _ALL_HAN.fullmatch(surface)):
+        builder.step(_spellings(morpheme, surface), 0, len(surface))
+        return _names_place(morpheme)
+    # An unknown name or Chinese word is found by its ideographs in order as well.
+    for at, char in enumerate(surface):
+        builder.step([fold(char)], at, at + 1)
+    return False
 
 
 def _add_middle_units(builder: Builder, morpheme: Morpheme, surface: str, positions: dict[int, int]) -> None:
