@@ -26,10 +26,12 @@ from hybridrag.graph.extract import Extractor, Passage, choose_extractor
 from hybridrag.graph.knowledge import KnowledgeGraph
 from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.mentions import Context
+from hybridrag.graph.resemble import NameComparer
 from hybridrag.ingest import Ingest, Read, Source, removed
 from hybridrag.models.load import load_embedder
 from hybridrag.protocols import Embedder, Problem, StoreStatus
 from hybridrag.stores.embedded.store import EmbeddedStore
+from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, Document, FileInfo
 from hybridrag.types.extraction import ChunkGraph
 from hybridrag.types.ids import FileId
@@ -63,6 +65,7 @@ class Engine:
         self._bound = False
         self._extractor: Extractor | None = None
         self._on_progress: OnProgress | None = None
+        store.compare_names_with(NameComparer(self._embed_names))
 
     @classmethod
     def open(
@@ -358,6 +361,10 @@ class Engine:
                 self._store.bind_model(embedder.info)
                 self._bound = True
             return embedder
+
+    def _embed_names(self, names: Sequence[str]) -> Float32Array:
+        """For comparing names; called while a file is written, so it must not open a transaction of its own."""
+        return self._load_embedder().embed_passages(names).pooled
 
     def _load_extractor(self, *, bound: bool = True) -> Extractor:
         """What reads names and facts from chunks; with `bound`, the one that wrote the graph so far.

@@ -298,6 +298,18 @@ class Linker(Protocol):
         ...
 
 
+class Resemblance(Protocol):
+    """Tells names that are one name spelt differently. Pure: the same two names give the same answer."""
+
+    def blocks(self, norm: str) -> set[str]:
+        """Two names can be alike only if they share one of these."""
+        ...
+
+    def alike(self, norm: str, other: str) -> bool:
+        """Whether both name one thing, if they are of one type."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PutReport:
     """What a write changed."""
@@ -618,7 +630,7 @@ class CommunityChange:
     nodes: Mapping[int, CommunityNode]
     """New and changed ones, by key."""
     profiles: Mapping[int, CommunityProfile]
-    """By the same keys."""
+    """By the same keys; a community without one keeps what it is shown by, and changes its sums only."""
     removed: Sequence[int]
     members: Sequence[MemberRow]
     gone: Sequence[int]
@@ -716,7 +728,7 @@ class CommunityStore(Protocol):
         """Put a change in place; False, and nothing changed, when another one came first."""
         ...
 
-    def untold(self, limit: int, *, ask: bool) -> dict[int, bytes]:
+    def untold(self, *, ask: bool) -> dict[int, bytes]:
         """Communities whose text waits for a vector of the store's model (`ask`: or for an LLM), with its hash."""
         ...
 

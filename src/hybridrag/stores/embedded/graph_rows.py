@@ -10,7 +10,7 @@ from uuid import UUID
 
 import apsw
 
-from hybridrag.protocols import Linker
+from hybridrag.protocols import Linker, Resemblance
 from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import ChunkGraph, Link
@@ -47,9 +47,12 @@ class GraphWriter:
     Forget and insert as often as needed, then `settle()` once.
     """
 
-    def __init__(self, connection: apsw.Connection, linker: Linker | None) -> None:
+    def __init__(
+        self, connection: apsw.Connection, linker: Linker | None, resemblance: Resemblance | None = None
+    ) -> None:
         self._connection = connection
         self._linker = linker
+        self._resemblance = resemblance
         self._change = GraphChange()
 
     # What a chunk says
@@ -168,8 +171,25 @@ class GraphWriter:
                 values = (norm, UUID(entity_id_for(norm)).bytes)
                 self._connection.execute("INSERT INTO names (norm, id, entity_key) VALUES (?, ?, 0)", values)
                 key = self._connection.last_insert_rowid()
+                self._compare(int(key), norm)
             keys[norm] = int(key)
         return keys
+
+    def _compare(self, key: int, norm: str) -> None:
+        """Find the names that a new one is a spelling variant of."""
+        if self._resemblance is None:
+            return
+        for block in sorted(self._resemblance.blocks(norm)):
+            mates: list[tuple[Any, ...]] = self._connection.execute(
+                "SELECT n.key, n.norm FROM name_blocks b JOIN names n ON n.key = b.name_key WHERE b.block = ?",
+                (block,),
+            ).fetchall()
+            self._connection.execute("INSERT OR IGNORE INTO name_blocks VALUES (?, ?)", (block, key))
+            for mate, other in mates:
+                if self._resemblance.alike(norm, other):
+                    self._connection.executemany(
+                        "INSERT OR IGNORE INTO alike VALUES (?, ?)", [(key, mate), (mate, key)]
+                    )
 
     # Links
 
@@ -233,6 +253,8 @@ class GraphWriter:
         for key in touched:
             if not self._is_used(key):
                 connection.execute("DELETE FROM names WHERE key = ?", (key,))
+                connection.execute("DELETE FROM alike WHERE name_key = ?1 OR other_key = ?1", (key,))
+                connection.execute("DELETE FROM name_blocks WHERE name_key = ?", (key,))
         waiting = set(self._change.names)
         while waiting:
             group = self._group_of(waiting.pop())
@@ -288,7 +310,23 @@ class GraphWriter:
             "UNION SELECT name_key, names.norm FROM aliases JOIN names ON names.key = name_key WHERE alias_key = ?1",
             (key,),
         ).fetchall()
+        said += self._variants(key)
         return merged | {other for other, other_norm in said if not self._stands_alone(other_norm)}
+
+    def _variants(self, key: int) -> list[tuple[Any, ...]]:
+        """Names spelt like this one that are of its type, with their norms."""
+        variants: list[tuple[Any, ...]] = self._connection.execute(
+            "SELECT n.key, n.norm FROM alike a JOIN names n ON n.key = a.other_key WHERE a.name_key = ?", (key,)
+        ).fetchall()
+        return [row for row in variants if self._type_of(key) == self._type_of(row[0])]
+
+    def _type_of(self, key: int) -> str:
+        """What most mentions of a name say that it is, weighted by how sure they are; ties go by the alphabet."""
+        found = self._connection.execute(
+            "SELECT type FROM mentions WHERE name_key = ? GROUP BY type ORDER BY sum(confidence) DESC, type LIMIT 1",
+            (key,),
+        ).get
+        return str(found)
 
     def _stands_alone(self, norm: str) -> bool:
         return bool(

@@ -19,6 +19,18 @@ CREATE TABLE names (
 ) STRICT;
 CREATE INDEX names_by_entity ON names (entity_key);
 
+-- Names that are spelt alike, by what they share and by what was found when the later of the two came.
+CREATE TABLE name_blocks (
+  block TEXT NOT NULL,
+  name_key INTEGER NOT NULL,
+  PRIMARY KEY (block, name_key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE alike (
+  name_key INTEGER NOT NULL,
+  other_key INTEGER NOT NULL,
+  PRIMARY KEY (name_key, other_key)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE mentions (
   chunk_key INTEGER NOT NULL,
   "start" INTEGER NOT NULL,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import apsw
 
-from hybridrag.protocols import EntityRow, FactRow, Linker, LinkRow, MentionRow, NameRow
+from hybridrag.protocols import EntityRow, FactRow, Linker, LinkRow, MentionRow, NameRow, Resemblance
 from hybridrag.stores.embedded import graph_reads as reads
 from hybridrag.stores.embedded import rows
 from hybridrag.stores.embedded.database import Database
@@ -27,8 +27,11 @@ Compile = Callable[[apsw.Connection, SearchFilters | None], CompiledFilter]
 class EmbeddedGraph:
     """The `GraphStore` contract on the embedded store's database."""
 
-    def __init__(self, database: Database, compiled: Compile, linker: Linker | None) -> None:
+    def __init__(
+        self, database: Database, compiled: Compile, linker: Linker | None, resemblance: Resemblance | None = None
+    ) -> None:
         self._database = database
+        self._resemblance = resemblance
         self._compile = compiled
         self._linker = linker
 
@@ -125,7 +128,7 @@ class EmbeddedGraph:
         """Record what people say of two names."""
         with self._database.write() as connection:
             rows.next_generation(connection)
-            writer = GraphWriter(connection, self._linker)
+            writer = GraphWriter(connection, self._linker, self._resemblance)
             writer.decide(norm, other, kind)
             writer.settle()
 

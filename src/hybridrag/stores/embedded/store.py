@@ -13,7 +13,7 @@ import apsw
 
 from hybridrag.errors import ModelMismatch, StoreError
 from hybridrag.language.tokenise import analyser_fingerprint
-from hybridrag.protocols import Linker, ModelInfo, NewChunk, Problem, PutReport, StoreStatus
+from hybridrag.protocols import Linker, ModelInfo, NewChunk, Problem, PutReport, Resemblance, StoreStatus
 from hybridrag.stores.embedded import check, rows, terms
 from hybridrag.stores.embedded.community_store import EmbeddedCommunities
 from hybridrag.stores.embedded.database import Database
@@ -40,8 +40,15 @@ class EmbeddedStore:
     EmbeddedStore.open(Path("docs.hybridrag")) -> an empty store, made if missing
     """
 
-    def __init__(self, database: Database, vectors: LiveVectors, linker: Linker | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        vectors: LiveVectors,
+        *,
+        linker: Linker | None = None,
+    ) -> None:
         self._database = database
+        self._resemblance: Resemblance | None = None
         self._linker = linker
         self._vectors = vectors
         self._communities = EmbeddedCommunities(database, self._compile)
@@ -68,7 +75,7 @@ class EmbeddedStore:
             StoreBusy: it has to be made or migrated, and another process is writing.
         """
         database = Database(folder, prepare=_prepare, busy_timeout=busy_timeout, create=create)
-        store = cls(database, LiveVectors(folder, setting=vector_index), linker)
+        store = cls(database, LiveVectors(folder, setting=vector_index), linker=linker)
         store._refresh_terms()
         return store
 
@@ -76,6 +83,10 @@ class EmbeddedStore:
     def path(self) -> Path:
         """The directory."""
         return self._database.folder
+
+    def compare_names_with(self, resemblance: Resemblance | None) -> None:
+        """How to tell names spelt differently; without it they are one only where a text or a person says so."""
+        self._resemblance = resemblance
 
     # Writing
 
@@ -109,7 +120,7 @@ class EmbeddedStore:
                 if new.chunk.id in old and old[new.chunk.id][1] == rows.passage_hash(new.passage)
             }
             gone = [key for identity, (key, _) in old.items() if identity not in same]
-            graph = GraphWriter(connection, self._linker)
+            graph = GraphWriter(connection, self._linker, self._resemblance)
             graph.forget(gone)
             rows.forget_chunks(connection, gone, generation)
             added = 0
@@ -148,7 +159,7 @@ class EmbeddedStore:
             keys: dict[str, int] = dict(
                 connection.execute("SELECT id, key FROM chunks WHERE file_key = ?", (file_key,))
             )
-            writer = GraphWriter(connection, self._linker)
+            writer = GraphWriter(connection, self._linker, self._resemblance)
             writer.forget(list(keys.values()))
             for chunk in chunks:
                 writer.insert(keys[chunk.id], chunk.text, graphs.get(chunk.id, NOTHING_SAID))
@@ -234,7 +245,7 @@ class EmbeddedStore:
     @property
     def graph(self) -> EmbeddedGraph:
         """What the chunks say of names, facts and titles."""
-        return EmbeddedGraph(self._database, self._compile, self._linker)
+        return EmbeddedGraph(self._database, self._compile, self._linker, self._resemblance)
 
     @property
     def communities(self) -> EmbeddedCommunities:
@@ -411,7 +422,7 @@ class EmbeddedStore:
                 return 0
             generation = rows.next_generation(connection)
             keys = [key for (key,) in connection.execute("SELECT key FROM chunks WHERE file_key = ?", (file_key,))]
-            graph = GraphWriter(connection, self._linker)
+            graph = GraphWriter(connection, self._linker, self._resemblance)
             graph.forget(keys)
             rows.forget_chunks(connection, keys, generation)
             rows.count_chunks(connection, -len(keys))
