@@ -192,7 +192,7 @@ class JsonService:
             return turn
         turn_in_time = self._limit.reserve(within=deadline - time.monotonic())
         if turn_in_time is None:
-            raise self.error(f"`requests_per_minute` allows no call within {within:g} s", hint="Raise it, or wait.")
+            raise self.error(f"`requests_per_minute` allows no call within {within:.3g} s", hint="Raise it, or wait.")
         time.sleep(turn_in_time)
         return 0.0
 
@@ -201,7 +201,7 @@ class JsonService:
             return
         if time.monotonic() + seconds >= deadline:
             raise self.error(
-                f"{again.reason}; trying again in {seconds:.0f} s would pass the limit of {limit:g} s",
+                f"{again.reason}; trying again in {seconds:.0f} s would pass the limit of {limit:.3g} s",
                 status=again.status,
             )
         time.sleep(seconds)

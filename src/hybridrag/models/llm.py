@@ -186,7 +186,7 @@ class OpenAILlm:
 
     def _ask(self, question: _Question, dialect: Dialect) -> Completion:
         body = _body(self._model, question, dialect)
-        estimate = self.count_tokens(json.dumps(body, ensure_ascii=False))
+        estimate = self._estimate(body)
         reservation = self._budget.reserve(estimate, question.max_tokens).unwrap()
         try:
             answer = self._service.post(PATH, body, within=question.seconds_left)
@@ -199,6 +199,12 @@ class OpenAILlm:
         completion = self._completion(answer, estimate)
         self._budget.settle(reservation, input_tokens=completion.input_tokens, output_tokens=completion.output_tokens)
         return self._checked(completion, answer, question)
+
+    def _estimate(self, body: Mapping[str, Any]) -> int:
+        """About how many tokens a request is."""
+        messages = sum(TOKENS_PER_MESSAGE + self.count_tokens(it["content"]) for it in body["messages"])
+        shape = body.get("response_format", {}).get("json_schema")
+        return messages + (self.count_tokens(json.dumps(shape)) if shape else 0)
 
     def _explained(self, error: ProviderError) -> ProviderError:
         """The same error with what to do about it, where that is known."""

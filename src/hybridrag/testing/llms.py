@@ -1,4 +1,4 @@
-"""What every LLM promises, as a suite to run against yours; `ScriptedLlm`, the fake; and a server in front of any of them.
+"""What every LLM promises, as a suite to run against yours; `ScriptedLlm`, the fake; a server in front of any LLM.
 
 from hybridrag.testing.llms import ScriptedLlm, check_llm
 
@@ -47,7 +47,7 @@ Line = str | Mapping[str, Any] | RAGError | Hang
 
 
 def agree(asked: Asked) -> Line:
-    """ "OK", or the emptiest object that a schema allows."""
+    """Say OK, or the emptiest object that the schema allows."""
     return "OK" if asked.schema is None else _emptiest(asked.schema)
 
 
