@@ -18,10 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hybridrag.graph.extract import Extractor, Found, LightExtractor, Passage, SpacyExtractor
+from hybridrag.graph.extract import Extractor, LightExtractor, Passage, SpacyExtractor
 from hybridrag.graph.extract_light import extract_light
 from hybridrag.graph.extract_spacy import Pipeline, installed_model, with_model_types
-from hybridrag.graph.mentions import Context, Extraction, Mention
+from hybridrag.graph.facts import cooccurrences
+from hybridrag.graph.mentions import Context, Extraction
+from hybridrag.language.sentences import sentences
+from hybridrag.types.extraction import Mention
 from hybridrag.types.graph import EntityType
 
 PERSON, ORGANISATION, PLACE = EntityType.PERSON, EntityType.ORGANISATION, EntityType.PLACE
@@ -208,11 +211,12 @@ def measure_relations(name: str, samples: Sequence[Sample], extractor: Extractor
     gold = facts = right = 0
     connected = dict.fromkeys(("fact", "sentence", "chunk"), 0)
     for sample, result in zip(samples, found, strict=True):
-        entities = _entities_by_key(result, sample)
+        entities = _entities_by_key(result.mentions, sample)
+        together = cooccurrences(result.mentions, sentences(sample.text))
         rows = {
             "fact": [_pairs(entities, it.subject_key, it.object_key) for it in result.facts],
-            "sentence": [_pairs(entities, it.first_key, it.second_key) for it in result.cooccurrences if it.sentences],
-            "chunk": [_pairs(entities, it.first_key, it.second_key) for it in result.cooccurrences],
+            "sentence": [_pairs(entities, it.first_key, it.second_key) for it in together if it.sentences],
+            "chunk": [_pairs(entities, it.first_key, it.second_key) for it in together],
         }
         gold += len(sample.pairs)
         facts += sum(bool(pairs) for pairs in rows["fact"])
@@ -223,9 +227,9 @@ def measure_relations(name: str, samples: Sequence[Sample], extractor: Extractor
     print(f"{name:10}{shares}{facts:10}{100 * right / max(1, facts):12.1f}{len(samples) / seconds:12.0f}")
 
 
-def _entities_by_key(found: Found, sample: Sample) -> dict[str, set[int]]:
+def _entities_by_key(mentions: Sequence[Mention], sample: Sample) -> dict[str, set[int]]:
     entities: dict[str, set[int]] = defaultdict(set)
-    for mention in found.mentions:
+    for mention in mentions:
         entities[mention.key] |= {it.entity for it in sample.gold if mention.start < it.end and it.start < mention.end}
     return entities
 

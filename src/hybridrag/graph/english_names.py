@@ -155,7 +155,7 @@ SURE, LIKELY, UNSURE = 0.9, 0.7, 0.35
 """How sure a name is: written like one inside a sentence; at its beginning, with a verb after it; without."""
 _UNLIKELY_ENDING = re.compile(r"(?:ing|ed|ly|tion|tions|ness|ment|ments|ity|ities|ism|ists|ers|ors)$")
 _NAME_FOLLOWS = re.compile(
-    r"(?:[’']s?\b|\s*\((?!s\))|\s+(?:is|was|has|had|are|were|will|became|began|said|played|won|led|served|died|received|"
+    r"(?:[’']s?\b|,\s+(?:an?|the|who|which)\b|\s*\((?!s\))|\s+(?:is|was|has|had|are|were|will|became|began|said|played|won|led|served|died|received|"
     r"wrote|moved|joined|appeared|stars|plays|returned|made|took|lies|lived|grew|released|went|also|later|and\s+[A-Z])\b)"
 )
 

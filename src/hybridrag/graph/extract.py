@@ -1,4 +1,4 @@
-"""Chunks -> everything that one chunk says: names, aliases, facts, pairs. The extractor is chosen by its name."""
+"""Chunks -> what each says: names, aliases, facts. The extractor is chosen by its name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from hybridrag.errors import InvalidSettings
 from hybridrag.graph.extract_light import NO_CONTEXT, extract_light
 from hybridrag.graph.extract_spacy import Pipeline, installed_model, mentions_of, with_model_types
-from hybridrag.graph.facts import Cooccurrence, Fact
-from hybridrag.graph.mentions import AliasRecord, Context, Extraction, Mention
+from hybridrag.graph.mentions import Context, Extraction
 from hybridrag.graph.relations import relate
 from hybridrag.graph.relations_parse import parse_facts
 from hybridrag.language.detect import detect
+from hybridrag.types.extraction import ChunkGraph, Fact
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -36,18 +36,8 @@ class Passage:
         return self.language or detect(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What one chunk says. The same passage gives the same `Found`, whatever else is in the batch."""
-
-    mentions: tuple[Mention, ...] = ()
-    aliases: tuple[AliasRecord, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    cooccurrences: tuple[Cooccurrence, ...] = ()
-
-
 class Extractor(Protocol):
-    """Reads chunks one by one, in any batch, from any thread. An empty text gives an empty `Found`.
+    """Reads chunks one by one, in any batch, from any thread. An empty text says nothing.
 
     Raises:
         ModelUnavailable: a pipeline that it needs is not installed.
@@ -58,8 +48,8 @@ class Extractor(Protocol):
         """Which it is, with its models and their versions, for people and for the index."""
         ...
 
-    def extract(self, passages: Sequence[Passage]) -> list[Found]:
-        """One `Found` for each passage, in order."""
+    def extract(self, passages: Sequence[Passage]) -> list[ChunkGraph]:
+        """What each passage says, in order: the same for the same passage, whatever else is in the batch."""
         ...
 
 
@@ -71,20 +61,20 @@ class LightExtractor:
         """Such as "light 1"."""
         return f"light {RULES_VERSION}"
 
-    def extract(self, passages: Sequence[Passage]) -> list[Found]:
+    def extract(self, passages: Sequence[Passage]) -> list[ChunkGraph]:
         """Names and facts by the way they are written."""
         return [_light(passage) for passage in passages]
 
 
-def _light(passage: Passage) -> Found:
+def _light(passage: Passage) -> ChunkGraph:
     language = passage.spoken
     extraction = extract_light(passage.text, language=language, context=passage.context)
     return _found(passage, extraction, language)
 
 
-def _found(passage: Passage, extraction: Extraction, language: str) -> Found:
-    relations = relate(passage.text, extraction, language=language, context=passage.context)
-    return Found(extraction.mentions, extraction.aliases, relations.facts, relations.cooccurrences)
+def _found(passage: Passage, extraction: Extraction, language: str) -> ChunkGraph:
+    facts = relate(passage.text, extraction.mentions, language=language, context=passage.context)
+    return ChunkGraph(extraction.mentions, extraction.aliases, facts)
 
 
 class SpacyExtractor:
@@ -103,24 +93,24 @@ class SpacyExtractor:
         kind = "combined" if self._light_names else "spacy"
         return f"{kind} {RULES_VERSION} ({', '.join(it.name for it in self._pipelines.values())})"
 
-    def extract(self, passages: Sequence[Passage]) -> list[Found]:
+    def extract(self, passages: Sequence[Passage]) -> list[ChunkGraph]:
         """Names and facts by the pipelines.
 
         Raises:
             ModelUnavailable: a pipeline is not installed.
         """
-        found: dict[int, Found] = {}
+        found: dict[int, ChunkGraph] = {}
         languages = [passage.spoken for passage in passages]
         for language, pipeline in self._pipelines.items():
             chosen = [at for at, spoken in enumerate(languages) if spoken == language]
             found.update(zip(chosen, self._read(pipeline, [passages[at] for at in chosen]), strict=True))
         return [found[at] if at in found else _light(passage) for at, passage in enumerate(passages)]
 
-    def _read(self, pipeline: Pipeline, passages: Sequence[Passage]) -> list[Found]:
+    def _read(self, pipeline: Pipeline, passages: Sequence[Passage]) -> list[ChunkGraph]:
         documents = pipeline.read([passage.text for passage in passages]) if passages else []
         return [self._one(pipeline, passage, row) for passage, row in zip(passages, documents, strict=True)]
 
-    def _one(self, pipeline: Pipeline, passage: Passage, row: list[tuple[int, Doc]]) -> Found:
+    def _one(self, pipeline: Pipeline, passage: Passage, row: list[tuple[int, Doc]]) -> ChunkGraph:
         model = Extraction(tuple(it for offset, document in row for it in mentions_of(document, offset)))
         light = extract_light(passage.text, language=pipeline.language, context=passage.context)
         if self._light_names:

@@ -93,10 +93,9 @@ def extract_english(text: str, context: Context) -> Extraction:
     rows = tokens_of(text)
     around = survey(rows, context)
     taken = skip + [(mention.start, mention.end) for mention in found]
-    day_spans = list(dates(text, skip, japanese=False))
+    found.extend(dates(text, skip, japanese=False))
     for tokens in rows:
         found.extend(_row_mentions(text, tokens, around, taken))
-    found.extend(day_spans)
     short_forms = list(acronyms(text, skip))
     found.extend(mention for _, *pair in short_forms for mention in pair)
     found.extend(context_mentions(text, context))
@@ -134,8 +133,8 @@ def _guess(text: str, mention: Mention) -> Guess:
     if mention.source in {Source.CODE, Source.DATE}:
         return Guess(mention.type, FORM)
     guess = guess_english(text, mention.start, mention.end)
-    if mention.source is Source.QUOTE and guess.strength < SAID:
-        return Guess(EntityType.WORK, SAID)
+    if mention.source is Source.QUOTE and guess.strength != SAID:
+        return Guess(EntityType.WORK, SAID)  # "The Old House" in quotation marks is no house
     return guess if guess.strength else Guess(mention.type, NOTHING)
 
 
@@ -144,20 +143,29 @@ _LISTED = re.compile(r"\s*(?:,|,?\s+(and|or))\s+(?:the\s+)?")
 
 def _share_among_listed(text: str, mentions: list[Mention], best: dict[str, Guess]) -> None:
     """Names of one list are of one kind: "Denmark, Germany and Skåne"."""
-    pairs = list(pairwise(mentions))
-    joints = [_LISTED.fullmatch(text, left.end, right.start) for left, right in pairs]
-    # Two names with a comma between them may be anything: "Los Angeles, California", "the director of X, Y".
-    listed = [
-        pair
-        for at, pair in enumerate(pairs)
-        if (joint := joints[at]) and (joint.group(1) or any(joints[max(0, at - 1) : at] + joints[at + 1 : at + 2]))
-    ]
-    for left, right in listed + listed[::-1]:
-        first, second = best.get(left.key, UNKNOWN), best.get(right.key, UNKNOWN)
-        if first.strength >= SAID and second.strength <= HINTED and first.type is not EntityType.TIME:
-            best[right.key] = Guess(first.type, HINTED)
-        elif second.strength >= SAID and first.strength <= HINTED and second.type is not EntityType.TIME:
-            best[left.key] = Guess(second.type, HINTED)
+    for chain in _chains(text, mentions):
+        sure = [guess for it in chain if (guess := best.get(it.key, UNKNOWN)).strength >= SAID]
+        if sure and sure[0].type is not EntityType.TIME:
+            open_keys = [it.key for it in chain if best.get(it.key, UNKNOWN).strength <= HINTED]
+            best.update(dict.fromkeys(open_keys, Guess(sure[0].type, HINTED)))
+
+
+def _chains(text: str, mentions: list[Mention]) -> Iterator[list[Mention]]:
+    """Mentions that nothing but commas, "and" and "or" part."""
+    chain: list[Mention] = mentions[:1]
+    joined = False
+    for left, right in pairwise(mentions):
+        joint = _LISTED.fullmatch(text, left.end, right.start)
+        if joint:
+            chain.append(right)
+            joined = joined or bool(joint.group(1))
+            continue
+        # Two names with a comma between them may be anything: "Los Angeles, California", "the director of X, Y".
+        if joined or len(chain) > 2:
+            yield chain
+        chain, joined = [right], False
+    if joined or len(chain) > 2:
+        yield chain
 
 
 def _under_whole_names(mentions: list[Mention], context: Context) -> Iterator[Mention]:

@@ -123,6 +123,7 @@ def guess_english(text: str, start: int, end: int) -> Guess:
     touching = text[start - 1 : start].isspace() or text[start - 1 : start] in {'"', "“"}
     cues = before if touching else []
     for guess in (
+        _by_role_before(cues),
         _by_form(name, words),
         _by_word_before(words, cues),
         _by_birth(text, end),
@@ -132,6 +133,12 @@ def guess_english(text: str, start: int, end: int) -> Guess:
         if guess.strength:
             return guess
     return _by_hint(text, words, before, start, end)
+
+
+def _by_role_before(before: list[str]) -> Guess:
+    """By the noun that it stands behind: "the film Toy House"."""
+    role = ROLE_TYPES.get(before[-1]) if before else None
+    return Guess(role, SAID) if role else UNKNOWN
 
 
 def _by_form(name: str, words: list[str]) -> Guess:
@@ -171,8 +178,6 @@ def _by_word_before(words: list[str], before: list[str]) -> Guess:
     last, second = before[-1], before[-2] if len(before) > 1 else ""
     if last.lower() in PERSON_TITLES or (last.lower() in OFFICES and last[0].isupper()):
         return Guess(EntityType.PERSON, FORM)
-    if last in ROLE_TYPES:
-        return Guess(ROLE_TYPES[last], SAID)
     if last in {"named", "called"} and second in ROLE_TYPES:
         return Guess(ROLE_TYPES[second], SAID)
     if (last == "of" and (second in PLACE_ROLES or second in _DIRECTIONS)) or (

@@ -64,7 +64,7 @@ class Name(NamedTuple):
 
 
 _NAMES = frozenset({Kind.PERSON, Kind.PLACE, Kind.PROPER, Kind.LATIN, Kind.FOREIGN})
-_KATAKANA = re.compile(r"[ァ-ヺーヴ]+$")
+_KATAKANA = re.compile(r"[ァ-ヺーｦ-ﾟ]+$")
 _LATIN = re.compile(r"[A-Za-zＡ-Ｚａ-ｚÀ-ɏ][\wＡ-Ｚａ-ｚ]*$")
 _ORIGIN = re.compile(
     r"([ァ-ヺー]{3,}|日本|中国|韓国|米国|英国)(?:人|語|軍人)"
@@ -384,6 +384,8 @@ def _foreign_guess(stretch: Sequence[Word], *, dotted: bool) -> Guess:
     if first.kind is Kind.LATIN:
         if len(stretch) > 1 and last.kind is not Kind.LATIN:
             return Guess(EntityType.ORGANISATION, HINTED)  # ASローマ, JR九州
+        if len(stretch) > 1 and all(word.surface.isalpha() for word in stretch):
+            return UNKNOWN  # Joel Andryc, Devolver Digital
         plain = first.surface.isupper() and not any(char.isdigit() for char in last.surface)
         return Guess(EntityType.ORGANISATION if plain else EntityType.PRODUCT, HINTED)
     if dotted and any(word.kind is Kind.PLACE for word in stretch):

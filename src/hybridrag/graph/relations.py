@@ -1,36 +1,27 @@
-"""A chunk and its mentions -> facts with their sentences, and the pairs that merely stand together."""
+"""A chunk and its mentions -> facts with the sentences that say them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from hybridrag.graph.facts import Cooccurrence, Fact, cooccurrences
 from hybridrag.graph.link import plain_title
-from hybridrag.graph.mentions import Context, Extraction
+from hybridrag.graph.mentions import Context
 from hybridrag.graph.names import name_key
 from hybridrag.graph.relations_english import english_facts
 from hybridrag.graph.relations_japanese import japanese_facts
 from hybridrag.language.detect import detect
 from hybridrag.language.sentences import sentences
-
-
-@dataclass(frozen=True, slots=True)
-class Relations:
-    """Facts in reading order, and co-occurrences ordered by key."""
-
-    facts: tuple[Fact, ...] = ()
-    cooccurrences: tuple[Cooccurrence, ...] = ()
+from hybridrag.types.extraction import Fact, Mention
 
 
 def relate(
-    text: str, extraction: Extraction, *, language: str | None = None, context: Context | None = None
-) -> Relations:
-    """What the chunk says about the names in it.
+    text: str, mentions: Sequence[Mention], *, language: str | None = None, context: Context | None = None
+) -> tuple[Fact, ...]:
+    """What the chunk says about the names in it, in reading order.
 
-    "Ann Lee founded Acme Corp." -> fact (ann lee, founded, acme corp), pair (acme corp, ann lee)
+    "Ann Lee founded Acme Corp." -> (ann lee, founded, acme corp)
+    The title in `context` is whom "he" and "it" mean before the text has named anyone.
     """
-    spans = sentences(text)
     topic = name_key(plain_title(context.title)) if context and context.title else None
     read = japanese_facts if (language or detect(text)) == "ja" else english_facts
-    facts = read(text, spans, extraction.mentions, topic=topic)
-    return Relations(tuple(facts), tuple(cooccurrences(extraction.mentions, spans)))
+    return tuple(read(text, sentences(text), mentions, topic=topic))

@@ -116,7 +116,7 @@ def _as_attribute(text: str, sentence: _Sentence, mention: Mention, following: M
 
 def _as_titled(text: str, sentence: _Sentence, mention: Mention, following: Mention) -> bool:
     """YのR X, Y社長のX: X is the R of Y."""
-    bridge = text[mention.end : following.start].strip("「『")
+    bridge = text[mention.end : following.start].lstrip("」』").rstrip("「『")
     role = bridge.removeprefix("の").removesuffix("の").removesuffix("・").removesuffix("である").removesuffix("、")
     known = role in PERSON_ROLES or role in _TITLE_ROLES or (bridge.startswith("の") and role in ROLE_TYPES)
     if not known or following.type is EntityType.TIME or following.source is Source.NOUN:
