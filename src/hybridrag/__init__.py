@@ -33,8 +33,13 @@ if TYPE_CHECKING:
         UnknownFormat,
         UnreadableDocument,
     )
+    from hybridrag.graph.knowledge import KnowledgeGraph
+    from hybridrag.graph.walk import Walk, WalkLimits
     from hybridrag.protocols import (
         Embedder,
+        GraphStore,
+        Linker,
+        Llm,
         ModelInfo,
         NewChunk,
         Passages,
@@ -50,10 +55,11 @@ if TYPE_CHECKING:
     from hybridrag.schema import check_json, json_schema, schema_names
     from hybridrag.search.fuse import Fused, fuse, rrf_score
     from hybridrag.search.highlight import highlight_fragment
+    from hybridrag.search.keyword import KeywordSearch, search_keywords
     from hybridrag.search.select import Merge, deduplicate, filter_by_min_relevance, normalise_scores, sort_by_score
     from hybridrag.steps import Step, StepState
     from hybridrag.types.documents import Block, BlockKind, Chunk, Document, FileInfo
-    from hybridrag.types.graph import Community, Entity, EntityType, Evidence, Relation
+    from hybridrag.types.graph import Community, Entity, EntityType, Evidence, GraphPath, Neighbour, PathStep, Relation
     from hybridrag.types.ids import (
         ChunkId,
         CommunityId,
@@ -146,6 +152,8 @@ __all__ = [
     "FileState",
     "FoundBy",
     "Fused",
+    "GraphPath",
+    "GraphStore",
     "Highlight",
     "HighlightOffset",
     "Hit",
@@ -154,16 +162,22 @@ __all__ = [
     "InvalidInput",
     "InvalidQuery",
     "InvalidSettings",
+    "KeywordSearch",
+    "KnowledgeGraph",
+    "Linker",
+    "Llm",
     "LoadedSettings",
     "Merge",
     "ModelInfo",
     "ModelMismatch",
     "ModelUnavailable",
+    "Neighbour",
     "NewChunk",
     "NotFound",
     "Ok",
     "OnProgress",
     "Passages",
+    "PathStep",
     "Problem",
     "Progress",
     "ProviderError",
@@ -209,6 +223,8 @@ __all__ = [
     "UnknownFormat",
     "UnreadableDocument",
     "VectorIndex",
+    "Walk",
+    "WalkLimits",
     "__version__",
     "check_json",
     "chunk_id_for",
@@ -233,6 +249,7 @@ __all__ = [
     "relation_id_for",
     "rrf_score",
     "schema_names",
+    "search_keywords",
     "should_generate",
     "sort_by_score",
     "verdict",
@@ -245,17 +262,21 @@ _NAMES_BY_MODULE = {
     "errors": "DeadlineExceeded DocumentError DocumentTooLarge InvalidInput InvalidQuery InvalidSettings "
     "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy StoreCorrupt "
     "StoreError StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
-    "protocols": "Embedder ModelInfo NewChunk Passages Problem PutReport Store StoreStatus VectorIndex",
+    "graph.knowledge": "KnowledgeGraph",
+    "graph.walk": "Walk WalkLimits",
+    "protocols": "Embedder GraphStore Linker Llm ModelInfo NewChunk Passages Problem PutReport Store StoreStatus "
+    "VectorIndex",
     "queries.expand": "expand_query",
     "queries.plan": "default_weights",
     "result": "Err Ok Result",
     "schema": "check_json json_schema schema_names",
     "search.fuse": "Fused fuse rrf_score",
     "search.highlight": "highlight_fragment",
+    "search.keyword": "KeywordSearch search_keywords",
     "search.select": "Merge deduplicate filter_by_min_relevance normalise_scores sort_by_score",
     "steps": "Step StepState",
     "types.documents": "Block BlockKind Chunk Document FileInfo",
-    "types.graph": "Community Entity EntityType Evidence Relation",
+    "types.graph": "Community Entity EntityType Evidence GraphPath Neighbour PathStep Relation",
     "types.ids": "ChunkId CommunityId EntityId FileId RelationId chunk_id_for community_id_for entity_id_for "
     "file_id_for new_chunk_id new_community_id new_entity_id new_file_id new_relation_id "
     "relation_id_for web_chunk_id_for",
