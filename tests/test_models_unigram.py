@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from hybridrag.models.align_text import normalise
-from hybridrag.models.unigram import UnigramTokenizer, longest_by_start, save_vocabulary
+from hybridrag.models.unigram import Cut, UnigramTokenizer, longest_by_start, save_vocabulary
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "a", "b", "ab", "▁ab", "abab", "日", "日本", "本語", "語", "1", "."]
 SCORES = [0.0, 0.0, 0.0, 0.0, -3.0, -4.0, -4.5, -5.0, -6.0, -7.5, -6.0, -7.0, -6.6, -8.0, -5.0, -2.0]
@@ -87,3 +87,26 @@ def test_a_vocabulary_whose_files_disagree_is_refused(tmp_path: Path) -> None:
 
 def test_the_longest_piece_is_known_by_its_first_two_characters() -> None:
     assert longest_by_start(["to", "tok", "token", "a"]) == {"to": 5}
+
+
+@given(st.text("ab日本語①.x \n", max_size=60), st.integers(0, 12))
+def test_a_limit_gives_the_first_tokens_of_the_whole(text: str, limit: int) -> None:
+    # A word is cut far behind the limit, where the cut may change the last piece but none of the first.
+    assert small().ids(text, limit=limit) == small().ids(text)[:limit]
+
+
+class Counting(UnigramTokenizer):
+    """Counts the characters that it is given to cut."""
+
+    seen = 0
+
+    def _cut(self, word: str) -> Cut:
+        self.seen += len(word)
+        return super()._cut(word)
+
+
+def test_a_huge_text_costs_no_more_than_its_first_tokens() -> None:
+    ids = {piece: place for place, piece in enumerate(PIECES) if place > UNKNOWN}
+    tokenizer = Counting(ids, SCORES, unknown_id=UNKNOWN)
+    assert len(tokenizer.ids("日本語" * 100_000 + " ab" * 100_000, limit=5)) == 5
+    assert tokenizer.seen < 100

@@ -91,7 +91,7 @@ class E5Embedder:
         prefix_ids = engine.tokenizer.ids(prefix)
 
         def embed(text: str) -> tuple[Float32Array, Float32Array | None]:
-            vectors = engine.token_vectors(prefix_ids, engine.tokenizer.ids(text)[:MAX_TOKENS])
+            vectors = engine.token_vectors(prefix_ids, engine.tokenizer.ids(text, limit=MAX_TOKENS))
             content = to_unit(vectors[SPECIAL_TOKENS + len(prefix_ids) :]) if tokens else None
             return vectors.mean(axis=0), content
 

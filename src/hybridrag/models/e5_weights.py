@@ -96,7 +96,10 @@ class E5Weights:
 
 def find_package_weights() -> Path | None:
     """Where the installed package keeps the weights, or None when it is not installed; imports nothing of it."""
-    spec = importlib.util.find_spec(PACKAGE)
+    try:
+        spec = importlib.util.find_spec(PACKAGE)
+    except (ImportError, ValueError):  # a half-made module of that name
+        return None
     if spec is None or spec.origin is None:
         return None
     path = Path(spec.origin).parent / FILE

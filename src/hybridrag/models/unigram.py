@@ -33,6 +33,7 @@ PIECES_FILE = "pieces.txt"
 SCORES_FILE = "scores.npy"
 LENGTHS_FILE = "lengths.json"
 
+_MARGIN = 4
 _WORD = re.compile(r"\S+")
 
 Cut = tuple[tuple[int, ...], tuple[int, ...]]
@@ -60,6 +61,7 @@ class UnigramTokenizer:
         self._ids = ids
         self._scores = scores
         self._lengths = longest_by_start(ids) if lengths is None else lengths
+        self._longest = max(self._lengths.values(), default=1)
         self._unknown_id = unknown_id
         self._unknown_score = min(scores, default=0.0) - UNKNOWN_PENALTY
         self._cut_cached = lru_cache(maxsize=CACHED_WORDS)(self._cut)
@@ -83,15 +85,24 @@ class UnigramTokenizer:
         lengths = json.loads((folder / LENGTHS_FILE).read_text(encoding="utf-8"))
         return cls(ids, scores.tolist(), unknown_id=unknown_id, lengths=lengths)
 
-    def ids(self, text: str) -> list[int]:
-        """The ids of the text's tokens, without special ones.
+    def ids(self, text: str, *, limit: int | None = None) -> list[int]:
+        """The ids of the text's tokens, or of the first `limit`, without special ones.
 
         "日本語 text" -> ids of ▁, 日本語, ▁text
         """
         found: list[int] = []
-        for word in normalise(text).split():
-            found.extend(self._cut_word(WORD_START + word)[0])
-        return found
+        words = normalise(text).split()
+        if limit is None:
+            for word in words:
+                found.extend(self._cut_word(WORD_START + word)[0])
+            return found
+        for word in words:
+            if len(found) >= limit:
+                break
+            # What lies further on than so many of the longest pieces cannot be among the first; a few more keep the
+            # place of the cut from being felt.
+            found.extend(self._cut_word(WORD_START + word[: (limit + _MARGIN) * self._longest])[0])
+        return found[:limit]
 
     def spans(self, text: str) -> NDArray[np.int32]:
         """(n, 2) character offsets in `text`, ascending. A start mark that is a token of its own has an empty span.
