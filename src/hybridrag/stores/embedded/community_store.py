@@ -28,7 +28,7 @@ from hybridrag.stores.embedded import rows
 from hybridrag.stores.embedded.database import Database
 from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.types.base import Float32Array
-from hybridrag.types.ids import CommunityId
+from hybridrag.types.ids import ChunkId, CommunityId
 from hybridrag.types.queries import SearchFilters
 
 CHECKED_AT_ONCE = 64
@@ -83,6 +83,11 @@ class EmbeddedCommunities:
         with self._read() as connection:
             return tables.home_files(connection, entity_keys)
 
+    def chunk_ids(self, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
+        """The public ids of chunks."""
+        with self._read() as connection:
+            return tables.chunk_ids(connection, chunk_keys)
+
     def nodes(self, keys: Sequence[int]) -> dict[int, CommunityNode]:
         """Communities by key."""
         with self._read() as connection:
@@ -123,10 +128,10 @@ class EmbeddedCommunities:
         with self._database.write() as connection:
             return tables.write_change(connection, change)
 
-    def untold(self, limit: int, *, ask: bool) -> dict[int, bytes]:
+    def untold(self, *, ask: bool) -> dict[int, bytes]:
         """Communities whose text waits for a vector, or for a written summary."""
         with self._read() as connection:
-            return tables.untold(connection, limit, ask=ask)
+            return tables.untold(connection, ask=ask)
 
     def write_texts(self, texts: Sequence[CommunityText]) -> None:
         """Keep vectors and written summaries."""

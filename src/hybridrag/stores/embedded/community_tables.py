@@ -24,7 +24,7 @@ from hybridrag.stores.embedded import rows
 from hybridrag.stores.embedded.filters import EVERYTHING, CompiledFilter
 from hybridrag.stores.embedded.live_vectors import to_blob
 from hybridrag.stores.embedded.sql import batches, marks
-from hybridrag.types.ids import CommunityId, EntityId
+from hybridrag.types.ids import ChunkId, CommunityId, EntityId
 
 Row = tuple[Any, ...]
 
@@ -117,7 +117,9 @@ def _fact_rows(connection: apsw.Connection, where: str, values: Sequence[Any]) -
 
 def _group(chunks: Keys, entities: Keys, facts: NDArray[np.int64]) -> dict[int, Ties]:
     """Rows that stand in order of chunk and entity as one value for each chunk."""
-    starts = np.flatnonzero(np.concatenate(([True], chunks[1:] != chunks[:-1]))) if len(chunks) else np.array([], int)
+    if not len(chunks):
+        return {}
+    starts = np.flatnonzero(np.concatenate(([True], chunks[1:] != chunks[:-1])))
     ends = np.append(starts[1:], len(chunks))
     none = np.empty((0, 3), dtype=np.int64)
     found = {
@@ -127,7 +129,7 @@ def _group(chunks: Keys, entities: Keys, facts: NDArray[np.int64]) -> dict[int, 
     said: dict[int, list[list[int]]] = {}
     for chunk, low, high, confidence in facts.tolist():
         # What a chunk says of a thing that it does not mention ties nothing here: that thing may be gone.
-        if low != high and chunk in found and np.isin([low, high], found[chunk].members).all():
+        if low != high and confidence > 0 and chunk in found and np.isin([low, high], found[chunk].members).all():
             said.setdefault(chunk, []).append([low, high, confidence])
     for chunk, lines in said.items():
         found[chunk] = Ties(members=found[chunk].members, facts=np.array(sorted(lines), dtype=np.int64))
@@ -164,6 +166,15 @@ def home_files(connection: apsw.Connection, entity_keys: Sequence[int]) -> dict[
         )
         for entity, file in connection.execute(sql, batch):
             found.setdefault(entity, file)
+    return found
+
+
+def chunk_ids(connection: apsw.Connection, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
+    """The public ids of chunks."""
+    found: dict[int, ChunkId] = {}
+    for batch in batches(list(chunk_keys)):
+        sql = f"SELECT key, id FROM chunks WHERE key IN ({marks(batch)})"  # noqa: S608 (only marks)
+        found.update((key, str.__new__(ChunkId, identity)) for key, identity in connection.execute(sql, batch))
     return found
 
 
@@ -306,7 +317,7 @@ def _drop_old(connection: apsw.Connection, change: CommunityChange) -> list[byte
             connection.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
         connection.execute("DELETE FROM counted_chunks")
         return None
-    old = [*change.removed, *(key for key in change.nodes if key > 0)]
+    old = [*change.removed, *(key for key in change.profiles if key > 0)]
     hashes = [profile.text_hash for profile in profiles(connection, old).values()]
     for table, column, keys in (
         ("community_key_entities", "community_key", old),
@@ -323,6 +334,7 @@ def _write_nodes(connection: apsw.Connection, change: CommunityChange) -> dict[i
     """Insert and update communities from the top down; the keys that new ones got."""
     keys: dict[int, int] = {0: 0}
     for key, node in sorted(change.nodes.items(), key=lambda item: (item[1].level, -item[0])):
+        profile = change.profiles.get(key)
         values = (
             node.id,
             node.level,
@@ -331,12 +343,12 @@ def _write_nodes(connection: apsw.Connection, change: CommunityChange) -> dict[i
             node.total,
             node.inside,
             node.home_file,
-            change.profiles[key].text_hash,
+            None if profile is None else profile.text_hash,
         )
         if key > 0:
             connection.execute(
                 "UPDATE communities SET id = ?, level = ?, parent_key = ?, size = ?, total = ?, inside = ?, "
-                "home_file = ?, text_hash = ? WHERE key = ?",
+                "home_file = ?, text_hash = ifnull(?, text_hash) WHERE key = ?",
                 (*values, key),
             )
         else:
@@ -380,13 +392,13 @@ def _forget_texts(connection: apsw.Connection, hashes: Sequence[bytes] | None) -
     )
 
 
-def untold(connection: apsw.Connection, limit: int, *, ask: bool) -> dict[int, bytes]:
+def untold(connection: apsw.Connection, *, ask: bool) -> dict[int, bytes]:
     """Communities whose text has no vector of the store's model; with `ask`, or was not put to a language model."""
     found = connection.execute(
         "SELECT min(c.key), c.text_hash FROM communities c LEFT JOIN community_texts t ON t.text_hash = c.text_hash "
         "WHERE t.text_hash IS NULL OR t.model <> ? OR (? AND t.written IS NULL) GROUP BY c.text_hash "
-        "ORDER BY 1 LIMIT ?",
-        (_model(connection), ask, limit),
+        "ORDER BY 1",
+        (_model(connection), ask),
     )
     return {key: bytes(text) for key, text in found}
 

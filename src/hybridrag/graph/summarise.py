@@ -1,0 +1,247 @@
+"""Tell what a community is about: a title from its key entities, and the sentences that speak of most of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybridrag.graph.names import is_japanese
+from hybridrag.language.graphemes import snap_to_grapheme
+from hybridrag.language.sentences import sentences
+from hybridrag.protocols import EntityRow, Keys, SentenceRow, StoreWithCommunities
+from hybridrag.types.graph import EntityType
+from hybridrag.types.queries import SearchFilters
+
+KEY_ENTITIES = 12
+"""How many members stand for a community; what a filter hides of them leaves enough."""
+
+TITLE_NAMES = 3
+TITLE_LENGTH = 80
+"""Characters: a title is read in a list."""
+
+SENTENCES = 8
+"""Kept for each community. A filter may hide some."""
+
+SHOWN_SENTENCES = 4
+"""A summary is read at a glance."""
+
+CHUNKS = 10
+"""How many chunks the sentences are taken from."""
+
+SHORT_LIST = 64
+"""How many chunks are weighed for that, the ones that speak most of the key entities."""
+
+COVERED_AGAIN = 0.5
+"""An entity counts this much less each time that a sentence speaks of it, so that the next one speaks of another."""
+
+LEAST_GAIN = 0.1
+"""A sentence that adds less than this share of what the first one told is not worth reading."""
+
+SHORTEST = 20
+SHORTEST_JAPANESE = 10
+LONGEST = 300
+"""Characters of a sentence that reads well by itself."""
+
+LONGEST_SHOWN = 500
+"""A table row or a log without stops is cut here."""
+
+FRAGMENT = 0.5
+"""How much a heading, a list item or a stub counts against a sentence."""
+
+_ENDS = tuple(".!?。！？」』”\"')）…")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a community is shown by, as text."""
+
+    title: str
+    sentences: tuple[tuple[SentenceRow, str], ...]
+
+    @property
+    def summary(self) -> str:
+        """The most telling sentences, as one text.
+
+        ["Sony makes cameras.", "Nikon does too."] -> "Sony makes cameras. Nikon does too."
+        """
+        return join_sentences([text for _, text in self.sentences[:SHOWN_SENTENCES]])
+
+    @property
+    def text_hash(self) -> bytes:
+        """The same for the same title and sentences."""
+        text = "\x1f".join([self.title, *(text for _, text in self.sentences)])
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def join_sentences(texts: Sequence[str]) -> str:
+    """Sentences as one text: with spaces between them, but for Japanese ones.
+
+    ["東京は首都だ。", "人口が多い。"] -> "東京は首都だ。人口が多い。"
+    """
+    joined = ""
+    for text in texts:
+        line = " ".join(text.split())
+        gap = "" if not joined or (is_japanese(joined[-2:]) and is_japanese(line[:2])) else " "
+        joined += gap + line
+    return joined
+
+
+def title_of(entities: Sequence[EntityRow]) -> str:
+    """A title from the key entities, the first of all first; dates only where there is nothing else.
+
+    Sony, Sony Corporation, 1946, Akio Morita, Nikon -> "Sony, Akio Morita, Nikon"
+    """
+    dated = [it.name for it in entities if it.type is EntityType.TIME]
+    chosen: list[str] = []
+    for name in [*(it.name for it in entities if it.type is not EntityType.TIME), *dated]:
+        if len(chosen) == TITLE_NAMES or (chosen and name in dated):
+            break
+        folded = name.casefold()
+        if not any(folded in other.casefold() or other.casefold() in folded for other in chosen):
+            chosen.append(name)
+    gap = "、" if chosen and is_japanese(chosen[0]) else ", "
+    while len(chosen) > 1 and len(gap.join(chosen)) > TITLE_LENGTH:
+        chosen.pop()
+    return gap.join(chosen)[:TITLE_LENGTH]
+
+
+def tell(
+    store: StoreWithCommunities,
+    key_entities: Mapping[int, Sequence[tuple[int, float]]],
+    *,
+    filters: SearchFilters | None = None,
+) -> dict[int, Told]:
+    """What each community is about, by its key entities with their strength, from the visible chunks alone.
+
+    {7: [(sony, 2.0), (nikon, 1.0)]} -> {7: Told("Sony, Nikon", ("Sony and Nikon make cameras.", ...))}
+    """
+    every = sorted({entity for listed in key_entities.values() for entity, _ in listed})
+    entities = store.graph.entities(every, filters=filters)
+    mentioned = store.communities.chunks_mentioning(every, filters=filters)
+    short = {key: _short_list(listed, mentioned) for key, listed in key_entities.items()}
+    ids = store.communities.chunk_ids(sorted({chunk for listed in short.values() for chunk in listed}))
+    chosen = {
+        key: _choose_chunks(key_entities[key], mentioned, sorted(listed, key=lambda chunk: ids[chunk]))
+        for key, listed in short.items()
+    }
+    wanted = sorted({chunk for listed in chosen.values() for chunk in listed})
+    spoken = _Sentences(store, wanted, filters)
+    return {
+        key: Told(
+            title_of([entities[entity] for entity, _ in listed if entity in entities]),
+            spoken.choose(listed, chosen[key]),
+        )
+        for key, listed in key_entities.items()
+    }
+
+
+def _weights(listed: Sequence[tuple[int, float]]) -> NDArray[np.float64]:
+    """How much each key entity counts; alike where nothing ties them."""
+    weights = np.array([strength for _, strength in listed], dtype=float)
+    return weights if weights.sum() > 0 else np.ones(len(listed))
+
+
+def _short_list(listed: Sequence[tuple[int, float]], mentioned: Mapping[int, Keys]) -> list[int]:
+    """The chunks that speak most of the key entities."""
+    weights = _weights(listed)
+    found = [
+        (mentioned[entity], weight) for (entity, _), weight in zip(listed, weights, strict=True) if entity in mentioned
+    ]
+    if not found:
+        return []
+    chunks, places = np.unique(np.concatenate([keys for keys, _ in found]), return_inverse=True)
+    said = np.concatenate([np.full(len(keys), weight) for keys, weight in found])
+    scores = np.bincount(places, said)
+    if len(chunks) <= SHORT_LIST:
+        return [int(key) for key in chunks]
+    # Chunks that score alike are all taken, as far as that goes: which of them were added first must not matter.
+    least = np.partition(scores, -SHORT_LIST)[-SHORT_LIST]
+    kept = np.flatnonzero(scores >= least)
+    kept = kept[np.argsort(-scores[kept], kind="stable")][: 4 * SHORT_LIST]
+    return [int(key) for key in chunks[kept]]
+
+
+def _choose_chunks(
+    listed: Sequence[tuple[int, float]], mentioned: Mapping[int, Keys], chunks: Sequence[int]
+) -> list[int]:
+    """The few chunks that together speak of most key entities."""
+    if not chunks:
+        return []
+    none = np.empty(0, dtype=np.int64)
+    spoken = np.stack([np.isin(chunks, mentioned.get(entity, none)) for entity, _ in listed], axis=1)
+    return [chunks[place] for place in _cover(spoken, np.ones(len(chunks)), _weights(listed), CHUNKS)]
+
+
+def _cover(
+    spoken: NDArray[np.bool_], quality: NDArray[np.float64], weights: NDArray[np.float64], limit: int
+) -> list[int]:
+    """Rows that together cover the most weight, greedily; of equal rows the first."""
+    left = weights.copy()
+    free = quality.copy()
+    rows: list[int] = []
+    first = 0.0
+    while len(rows) < min(limit, len(quality)):
+        gains = (spoken @ left) * free
+        best = int(np.argmax(gains))
+        if gains[best] <= LEAST_GAIN * first:
+            break
+        first = first or float(gains[best])
+        rows.append(best)
+        free[best] = 0.0
+        left[spoken[best]] *= COVERED_AGAIN
+    return rows
+
+
+class _Sentences:
+    """The sentences of chunks and which entities each of them mentions."""
+
+    def __init__(self, store: StoreWithCommunities, chunk_keys: Sequence[int], filters: SearchFilters | None) -> None:
+        self._spans: dict[int, list[tuple[SentenceRow, str, set[int]]]] = {}
+        places: dict[int, list[tuple[int, int, int]]] = {}
+        for chunk, entity, start, end in store.communities.mention_places(chunk_keys, filters=filters):
+            places.setdefault(chunk, []).append((start, end, entity))
+        for key, chunk_ in store.chunks_by_key(chunk_keys, filters=filters).items():
+            self._spans[key] = [
+                (
+                    SentenceRow(key, start, end),
+                    chunk_.text[start:end],
+                    {entity for first, last, entity in places.get(key, ()) if start <= first and last <= end},
+                )
+                for start, end in _spans(chunk_.text)
+            ]
+
+    def choose(
+        self, listed: Sequence[tuple[int, float]], chunk_keys: Sequence[int]
+    ) -> tuple[tuple[SentenceRow, str], ...]:
+        """The sentences that together speak of most key entities, the most telling first; none is said twice."""
+        wanted = [entity for entity, _ in listed]
+        lines: dict[str, tuple[SentenceRow, str, set[int]]] = {}
+        for chunk in chunk_keys:
+            for row, text, said in self._spans.get(chunk, ()):
+                if said.intersection(wanted):
+                    lines.setdefault(" ".join(text.casefold().split()), (row, text, said))
+        if not lines:
+            return ()
+        kept = list(lines.values())
+        spoken = np.array([[entity in said for entity in wanted] for _, _, said in kept], dtype=bool)
+        quality = np.array([_reads_well(text) for _, text, _ in kept])
+        return tuple((kept[place][0], kept[place][1]) for place in _cover(spoken, quality, _weights(listed), SENTENCES))
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """The sentences of a text, none longer than is shown."""
+    return [
+        (start, end if end - start <= LONGEST_SHOWN else snap_to_grapheme(text, start + LONGEST_SHOWN))
+        for start, end in sentences(text)
+    ]
+
+
+def _reads_well(text: str) -> float:
+    """How well a sentence reads by itself, 0-1: not cut short, not endless."""
+    shortest = SHORTEST_JAPANESE if is_japanese(text) else SHORTEST
+    whole = len(text) >= shortest and text.endswith(_ENDS)
+    return (1.0 if whole else FRAGMENT) * min(1.0, LONGEST / len(text))
