@@ -11,10 +11,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
-from hybridrag.testing.embedders import HashEmbedder
 
 from hybridrag.config import Settings, load_settings
 from hybridrag.engine import Engine
+from hybridrag.testing.embedders import HashEmbedder
 
 KILLS = 120
 NAMES = [f"file{number}.txt" for number in range(6)]

@@ -7,7 +7,7 @@ the corpus is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,8 +28,8 @@ class WalkLimits:
     """Steps from a seed: chunk to entity or entity to chunk is one."""
     max_degree: int = 30
     """Chunks of one entity that are looked at; an entity with more is a hub, and says little."""
-    max_nodes: int = 1_500
-    """Chunks and entities together."""
+    beam: int = 120
+    """Nodes that are gone on from at each step: those that the seeds reach most strongly."""
     restart: float = 0.35
     """Share of the walk that begins anew at a seed: larger stays closer to the question."""
     iterations: int = 15
@@ -44,12 +44,15 @@ class _Neighbourhood:
     sources: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
+    reach: dict[tuple[str, int], float] = field(default_factory=dict)
+    """How strongly the seeds reach a node, as far as is known while fetching."""
 
     def node(self, kind: str, key: int) -> int:
         return self.index.setdefault((kind, key), len(self.index))
 
     def join(self, one: tuple[str, int], other: tuple[str, int], weight: float) -> None:
-        """An edge in both directions."""
+        """An edge in both directions, found from the first."""
+        self.reach[other] = self.reach.get(other, 0.0) + self.reach.get(one, 0.0) * weight
         first, second = self.node(*one), self.node(*other)
         self.sources += (first, second)
         self.targets += (second, first)
@@ -99,47 +102,43 @@ def rarity(chunk_count: int) -> float:
 
 
 def _fetch(
-    graph: GraphStore, seeds: Iterable[tuple[str, int]], limits: WalkLimits, filters: SearchFilters | None
+    graph: GraphStore, seeds: Mapping[tuple[str, int], float], limits: WalkLimits, filters: SearchFilters | None
 ) -> _Neighbourhood:
     near = _Neighbourhood()
-    frontier = list(seeds)
-    for seed in frontier:
+    near.reach.update(seeds)
+    for seed in seeds:
         near.node(*seed)
-    seen = set(frontier)
+    frontier = list(seeds)
+    gone_on = set(seeds)
     for _ in range(limits.depth):
-        entity_keys = [key for kind, key in frontier if kind == "entity"]
-        chunk_keys = [key for kind, key in frontier if kind == "chunk"]
-        reached = [
-            *_from_entities(graph, near, entity_keys, limits, filters),
-            *_from_chunks(graph, near, chunk_keys, limits, filters),
-        ]
-        frontier = [node for node in dict.fromkeys(reached) if node not in seen]
-        frontier = frontier[: max(0, limits.max_nodes - len(seen))]
+        _from_entities(graph, near, [key for kind, key in frontier if kind == "entity"], limits, filters)
+        _from_chunks(graph, near, [key for kind, key in frontier if kind == "chunk"], limits, filters)
+        waiting = [node for node in near.index if node not in gone_on]
+        waiting.sort(key=lambda node: (-near.reach.get(node, 0.0), node))
+        frontier = waiting[: limits.beam]
         if not frontier:
             break
-        seen.update(frontier)
+        gone_on.update(frontier)
     return near
 
 
 def _from_entities(
     graph: GraphStore, near: _Neighbourhood, keys: Sequence[int], limits: WalkLimits, filters: SearchFilters | None
-) -> Iterable[tuple[str, int]]:
+) -> None:
     # One more than the limit tells a hub from an entity that just fits.
     for entity, chunks in graph.some_mentions(keys, limits.max_degree + 1, filters=filters).items():
         weight = rarity(len(chunks))
         for chunk in chunks[: limits.max_degree]:
             near.join(("entity", entity), ("chunk", chunk), weight)
-            yield "chunk", chunk
 
 
 def _from_chunks(
     graph: GraphStore, near: _Neighbourhood, keys: Sequence[int], limits: WalkLimits, filters: SearchFilters | None
-) -> Iterable[tuple[str, int]]:
+) -> None:
     if not keys:
         return
     for row in graph.mentions_in(keys, filters=filters):
         near.join(("chunk", row.chunk_key), ("entity", row.entity_key), rarity(limits.max_degree))
-        yield "entity", row.entity_key
     links = graph.links_from(keys, filters=filters)
     fan_out: dict[tuple[int, str], int] = {}
     for link in links:
@@ -147,7 +146,6 @@ def _from_chunks(
     for link in links:
         share = LINK_WEIGHT * link.quality / math.sqrt(fan_out[link.source_key, link.alias])
         near.join(("chunk", link.source_key), ("chunk", link.target_key), share)
-        yield "chunk", link.target_key
 
 
 def _rank(near: _Neighbourhood, seeds: Mapping[tuple[str, int], float], limits: WalkLimits) -> NDArray[np.float64]:

@@ -36,7 +36,7 @@ class GraphChange:
     names: set[int] = field(default_factory=set)
     """Names whose mentions or aliases changed."""
     aliases: set[str] = field(default_factory=set)
-    """Title aliases that came or went."""
+    """Title aliases that nobody had before, or nobody has any more."""
     chunks: dict[int, str] = field(default_factory=dict)
     """New chunks with their text, which have no links yet."""
 
@@ -135,7 +135,12 @@ class GraphWriter:
             "INSERT INTO titles (file_key, ordinal, alias, quality, head) VALUES (?, ?, ?, ?, ?)",
             [(file_key, ordinal, alias, quality, self._head(alias)) for (ordinal, alias), quality in new.items()],
         )
-        self._change.aliases.update({alias for _, alias in old} ^ {alias for _, alias in new})
+        changed = {alias for _, alias in old} ^ {alias for _, alias in new}
+        # Where another document is called so too, the links are there and stay.
+        others = "SELECT 1 FROM titles WHERE alias = ? AND file_key <> ? LIMIT 1"
+        self._change.aliases.update(
+            alias for alias in changed if not self._connection.execute(others, (alias, file_key)).get
+        )
 
     # What people decide
 
@@ -194,18 +199,24 @@ class GraphWriter:
     # Links
 
     def _relink(self) -> None:
-        """Chunks that are new, or that name a title that came or went, get their links anew."""
+        """Link new chunks to every title, and every chunk to new titles; each alias is found for itself."""
         if self._linker is None:
             return
-        texts = dict(self._change.chunks)
+        for key, text in self._change.chunks.items():
+            self._add_links(key, self._linker.find(text, self._aliases_for(text)))
         for alias in sorted(self._change.aliases):
-            texts.update(self._chunks_naming(alias))
-        for key, text in texts.items():
-            self._connection.execute("DELETE FROM links WHERE chunk_key = ?", (key,))
-            self._connection.executemany(
-                'INSERT OR IGNORE INTO links (chunk_key, "start", "end", alias) VALUES (?, ?, ?, ?)',
-                [(key, link.start, link.end, link.alias_key) for link in self._links(text)],
-            )
+            if not self._connection.execute("SELECT 1 FROM titles WHERE alias = ? LIMIT 1", (alias,)).get:
+                self._connection.execute("DELETE FROM links WHERE alias = ?", (alias,))
+                continue
+            for key, text in self._chunks_naming(alias).items():
+                if key not in self._change.chunks:
+                    self._add_links(key, self._linker.find(text, [alias]))
+
+    def _add_links(self, chunk_key: int, links: Sequence[Link]) -> None:
+        self._connection.executemany(
+            'INSERT OR IGNORE INTO links (chunk_key, "start", "end", alias) VALUES (?, ?, ?, ?)',
+            [(chunk_key, link.start, link.end, link.alias_key) for link in links],
+        )
 
     def _chunks_naming(self, alias: str) -> dict[int, str]:
         """Chunks that may name an alias: they hold all of its probe terms."""
@@ -223,14 +234,14 @@ class GraphWriter:
             )
         )
 
-    def _links(self, text: str) -> list[Link]:
-        if self._linker is None:
-            return []
+    def _aliases_for(self, text: str) -> list[str]:
+        """The aliases that a text may name, by the one probe term that each is filed under."""
         known: set[str] = set()
-        for batch in batches(sorted(self._linker.probe_terms(text))):
+        terms = self._linker.probe_terms(text) if self._linker is not None else set()
+        for batch in batches(sorted(terms)):
             sql = f"SELECT DISTINCT alias FROM titles WHERE head IN ({marks(batch)})"  # noqa: S608 (only marks)
             known.update(alias for (alias,) in self._connection.execute(sql, batch))
-        return self._linker.find(text, sorted(known)) if known else []
+        return sorted(known)
 
     def _head(self, alias: str) -> str:
         """One of an alias's probe terms, the longest: by it the aliases that a text may name are looked up."""
