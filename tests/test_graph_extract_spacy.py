@@ -68,7 +68,10 @@ def test_a_parse_gives_facts_that_rules_miss(combined: SpacyExtractor) -> None:
         ("Ann Lee is the director of Acme Corp.", ("ann lee", "director of", "acme corp")),
         ("Ann Lee, the founder of Acme Corp, left.", ("ann lee", "founder of", "acme corp")),
         ("Ann Lee left Acme Corp and joined Globex Inc.", ("ann lee", "joined", "globex inc")),
+        ("We met Acme Corp's founder Ann Lee.", ("ann lee", "founder of", "acme corp")),
+        ("Acme Corp is a company led by Ann Lee.", ("ann lee", "led", "acme corp")),
         ("山田太郎は株式会社日立製作所を設立した。", ("山田太郎", "設立", "株式会社日立製作所")),
+        ("山田太郎は株式会社日立製作所の社長である。", ("株式会社日立製作所", "社長", "山田太郎")),
     ],
 )
 def test_a_parse_reads_the_same_facts_as_the_rules(

@@ -240,7 +240,8 @@ def _piece_names(piece: list[Word], *, honoured: bool) -> Iterator[Name]:
 
 
 def _is_role_before(piece: Sequence[Word]) -> bool:
-    return piece[0].surface in ROLE_TYPES and piece[1].kind in _NAMES
+    dotted = len(piece) > 2 and piece[2].kind is Kind.DOT
+    return piece[0].surface in ROLE_TYPES and (piece[1].kind in _NAMES or dotted)
 
 
 def _whole_ending(piece: Sequence[Word], whole: str) -> EntityType | None:
@@ -343,8 +344,10 @@ def _with_proper(piece: Sequence[Word], named: list[int], cued: EntityType | Non
 def _is_nothing(stretch: Sequence[Word], piece: Sequence[Word], first: int) -> bool:
     """Common words written like names, units behind numbers, and single letters."""
     surface = "".join(word.surface for word in stretch)
-    unit = stretch[0].kind is Kind.LATIN and first > 0 and piece[first - 1].kind is Kind.NUMBER
-    return surface in GENERIC_ALONE or len(surface) == 1 or (unit and len(surface) <= 3)
+    letters = [word.surface for word in stretch if word.kind is Kind.LATIN]
+    counted = stretch[0].kind is Kind.NUMBER or (first > 0 and piece[first - 1].kind is Kind.NUMBER)
+    unit = counted and len(letters) == 1 and len(letters[0]) <= 3 and letters[0][1:].islower()
+    return surface in GENERIC_ALONE or len(surface) == 1 or unit
 
 
 def _place_first(piece: Sequence[Word], first: int) -> Iterator[Name]:

@@ -251,10 +251,14 @@ def _folded_with_offsets(parts: Iterable[Piece]) -> tuple[str, list[int], list[i
             starts.append(part.start)
             ends.append(part.start)
         out.append(part.text)
-        # Inside a word nothing begins or ends, so each of its characters may stand for all of it.
-        spans = part.spans or ((part.start, part.end),) * len(part.text)
-        starts.extend(start for start, _ in spans)
-        ends.extend(end for _, end in spans)
+        if part.kind is Kind.RUN and not part.spans:
+            starts.extend(range(part.start, part.end))
+            ends.extend(range(part.start + 1, part.end + 1))
+        else:
+            # Inside a word nothing begins or ends, so each of its characters may stand for all of it.
+            spans = part.spans or ((part.start, part.end),) * len(part.text)
+            starts.extend(start for start, _ in spans)
+            ends.extend(end for _, end in spans)
         last = part.kind
     return "".join(out), starts, ends
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from hybridrag.graph.words import CONNECTORS, LEGAL_FORMS, PERSON_TITLES
 from hybridrag.language.normalise import Normalised, fold_normalised, normalise, normalise_with_offsets
 from hybridrag.language.scripts import HALF_WIDTH_KANA, HAN, KANA
+from hybridrag.language.variants import NAME_IDEOGRAPHS
 
 KANA_KANJI = KANA + HALF_WIDTH_KANA + HAN
 """The inside of a character class: what Japanese words are written with. No middle dot, no punctuation."""
@@ -28,6 +29,9 @@ _PIECES = re.compile(rf"(?P<word>{_WORD})|(?P<run>[{KANA_KANJI}]+)|(?P<gap>[{_HA
 _RUN = re.compile(rf"[{KANA_KANJI}]")
 # JIS Z 8301 lets technical words of three or more sounds end with or without the long vowel: コンピュータ(ー).
 _LONG_VOWEL = re.compile(r"(?<=[ァ-ヺー]{2}[ァ-ヺ])ー(?![ァ-ヺー])")
+
+
+_RARE = re.compile(f"[{''.join(NAME_IDEOGRAPHS)}]")
 
 
 class Kind(Enum):
@@ -50,7 +54,7 @@ class Piece(NamedTuple):
     start: int
     end: int
     spans: tuple[tuple[int, int], ...] = ()
-    """For a run: where each character of `text` stands."""
+    """For a run: where each character of `text` stands; empty where they are just those from `start` to `end`."""
 
 
 def is_japanese(text: str) -> bool:
@@ -88,6 +92,8 @@ def _fold_word(word: str) -> str:
 
 def _fold_run(run: str, normal: Normalised, first: int) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The run without final long vowels, which count as part of the character before them."""
+    if isinstance(normal.starts, range) and "ー" not in run:
+        return (fold_normalised(run) if _RARE.search(run) else run), ()
     at = range(first, first + len(run))
     spans = list(zip((normal.starts[i] for i in at), (normal.ends[i] for i in at), strict=True))
     folded = list(fold_normalised(run))
@@ -104,10 +110,11 @@ def fold_key(text: str) -> str:
     "ジョン・スミス" -> "ジョンスミス", "Retrieval-Augmented  Generation" -> "retrieval augmented generation",
     "ｺﾝﾋﾟｭｰﾀｰ" -> "コンピュータ", "彼女、お借りします" -> "彼女、お借りします"
     """
-    japanese = is_japanese(text)
+    parts = list(pieces(text))
+    japanese = any(piece.kind is Kind.RUN for piece in parts)
     out: list[str] = []
     last: Kind | None = None
-    for piece in pieces(text):
+    for piece in parts:
         if piece.kind is Kind.GAP:
             # English commas are dropped: "Paris, Texas" and "Paris Texas" are one key.
             if japanese and last is not None:
