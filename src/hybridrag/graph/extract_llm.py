@@ -10,22 +10,18 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from hybridrag.errors import RAGError, StageError
+from hybridrag.graph.extract import Extractor, Passage
 from hybridrag.graph.llm_cache import ExtractionCache, MemoryCache
 from hybridrag.graph.llm_prompt import AGAIN, PROMPT_VERSION, SCHEMA, SYSTEM, follow_up, question
 from hybridrag.graph.read_llm_answer import Answer, bear_out, parse_answer
 from hybridrag.protocols import Completion, Llm, Message
 from hybridrag.result import Err
-from hybridrag.types.documents import Chunk
-from hybridrag.types.extraction import ChunkGraph, Mention
-from hybridrag.types.ids import ChunkId
-
-Extract = Callable[[Sequence[Chunk], str | None], Sequence[ChunkGraph]]
-"""What chunks of a document of that title say for the graph, one for each."""
+from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph, Mention
 
 MAX_ANSWER_TOKENS = 2000
 """Some ten times what a chunk of usual size needs; a model that repeats itself is stopped here."""
@@ -44,9 +40,9 @@ LATER_ANSWER_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What reading chunks would take."""
+    """What reading passages would take."""
 
-    chunks: int
+    passages: int
     calls: int
     """At most: a round that finds nothing new is the last one, and equal texts are asked about once."""
     input_tokens: int
@@ -61,28 +57,29 @@ class Estimate:
 
     def __str__(self) -> str:
         cost = f", {self.cost:.2f} in cost" if self.cost else ""
-        return f"{self.chunks:,} chunks: at most {self.calls:,} calls, about {self.tokens:,} tokens{cost}"
+        return f"{self.passages:,} passages: at most {self.calls:,} calls, about {self.tokens:,} tokens{cost}"
 
 
 @dataclass(frozen=True, slots=True)
 class FellBack:
-    """A chunk that the local extractor read instead, and why."""
+    """A passage that the local extractor read instead, and why."""
 
-    chunk_id: ChunkId
+    passage: Passage
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class LlmReport:
-    """What reading chunks took, and what came of it."""
+    """What reading passages took, and what came of it."""
 
-    chunks: int = 0
+    passages: int = 0
     calls: int = 0
     from_cache: int = 0
     """Answers that were known."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    """Of answers that came; what a failed call took is known to the LLM's own budget alone."""
     dropped: int = 0
     """Names and relations that the model gave and the text does not bear out."""
     fell_back: tuple[FellBack, ...] = ()
@@ -106,11 +103,11 @@ class _Reading:
 
 
 class LlmExtractor:
-    """Reads chunks by an LLM; fits where `Extract` is asked for.
+    """Reads chunks by an LLM, and is an `Extractor` like the others.
 
-    LlmExtractor(llm, local=light)([chunk], "Title") -> [ChunkGraph(...)]
+    LlmExtractor(llm, local=LightExtractor()).extract([Passage("Ann founded Acme.")]) -> [ChunkGraph(...)]
 
-    A chunk whose question fails is read by `local`, and listed in `report`; asking again later asks about those only.
+    A passage whose question fails is read by `local`, and listed in `report`; a later call asks about those only.
     `local` also gives the aliases: "Retrieval-Augmented Generation (RAG)" needs no LLM. `rounds` is how often the model
     is asked for what it missed. Once `stop` is set, nothing is asked any more. Calls are thread-safe.
     """
@@ -119,7 +116,7 @@ class LlmExtractor:
         self,
         llm: Llm,
         *,
-        local: Extract,
+        local: Extractor,
         cache: ExtractionCache | None = None,
         rounds: int = 1,
         concurrency: int = 4,
@@ -128,7 +125,7 @@ class LlmExtractor:
     ) -> None:
         self._llm = llm
         self._local = local
-        self._cache = cache or MemoryCache()
+        self._cache = MemoryCache() if cache is None else cache
         self._rounds = rounds
         self._concurrency = concurrency
         self._max_tokens = max_tokens
@@ -138,35 +135,48 @@ class LlmExtractor:
         self._breaker = _Breaker()
 
     @property
+    def name(self) -> str:
+        """Such as "llm 1 (gpt-4o-mini), light 1"."""
+        return f"llm {PROMPT_VERSION} ({self._llm.info.name}), {self._local.name}"
+
+    @property
     def report(self) -> LlmReport:
-        """Everything since this extractor was made."""
+        """Everything since this extractor was made, or since its report was taken."""
         with self._lock:
             return self._report
 
-    def __call__(self, chunks: Sequence[Chunk], title: str | None = None) -> list[ChunkGraph]:
-        """What each chunk says: by the LLM, else by the local extractor."""
-        local = self._local(chunks, title)
-        readings = self._read_all(list(dict.fromkeys(chunk.text for chunk in chunks)))
+    def take_report(self) -> LlmReport:
+        """The report, which starts anew: who takes it for every file does not gather passages in memory."""
+        with self._lock:
+            taken, self._report = self._report, LlmReport()
+            return taken
+
+    def extract(self, passages: Sequence[Passage]) -> list[ChunkGraph]:
+        """What each passage says: by the LLM, else by the local extractor."""
+        local = self._local.extract(passages)
+        readings = self._read_all(_texts(passages))
         graphs: list[ChunkGraph] = []
         fell_back: list[FellBack] = []
         dropped = 0
-        for chunk, found in zip(chunks, local, strict=True):
-            reading = readings[chunk.text]
-            if reading.answer is None:
-                fell_back.append(FellBack(chunk.id, str(reading.error)))
+        for passage, found in zip(passages, local, strict=True):
+            reading = readings.get(passage.text)
+            if reading is None:
+                graphs.append(NOTHING_SAID)
+            elif reading.answer is None:
+                fell_back.append(FellBack(passage, str(reading.error)))
                 graphs.append(found)
-                continue
-            borne = bear_out(reading.answer, chunk.text)
-            dropped += borne.dropped
-            graphs.append(_with_aliases(ChunkGraph(borne.mentions, (), borne.facts), found))
-        self._note(readings.values(), chunks=len(chunks), dropped=dropped, fell_back=tuple(fell_back))
+            else:
+                borne = bear_out(reading.answer, passage.text)
+                dropped += borne.dropped
+                graphs.append(_with_aliases(ChunkGraph(borne.mentions, (), borne.facts), found))
+        self._note(list(readings.values()), passages=len(passages), dropped=dropped, fell_back=tuple(fell_back))
         return graphs
 
-    def estimate(self, chunks: Sequence[Chunk]) -> Estimate:
+    def estimate(self, passages: Sequence[Passage]) -> Estimate:
         """What reading these would take, without what is known already; asks nothing."""
         calls = input_tokens = output_tokens = 0
         fixed = self._llm.count_tokens(SYSTEM) + self._llm.count_tokens(json.dumps(SCHEMA))
-        for text in dict.fromkeys(chunk.text for chunk in chunks):
+        for text in _texts(passages):
             length = self._llm.count_tokens(text)
             said = 0
             for number in range(self._rounds + 1):
@@ -177,7 +187,7 @@ class LlmExtractor:
                     output_tokens += expected
                 said += expected
         cost = self._llm.info.prices.cost(input_tokens, output_tokens)
-        return Estimate(len(chunks), calls, input_tokens, output_tokens, cost)
+        return Estimate(len(passages), calls, input_tokens, output_tokens, cost)
 
     def key(self, text: str, number: int = 0) -> str:
         """What the answer about a text is kept under, by round: changes with text, model and prompt."""
@@ -246,17 +256,16 @@ class LlmExtractor:
         return said
 
     def _note(
-        self, readings: Iterable[_Reading], *, chunks: int, dropped: int, fell_back: tuple[FellBack, ...]
+        self, readings: Sequence[_Reading], *, passages: int, dropped: int, fell_back: tuple[FellBack, ...]
     ) -> None:
-        all_of_them = list(readings)
-        input_tokens = sum(it.input_tokens for it in all_of_them)
-        output_tokens = sum(it.output_tokens for it in all_of_them)
+        input_tokens = sum(it.input_tokens for it in readings)
+        output_tokens = sum(it.output_tokens for it in readings)
         with self._lock:
             before = self._report
             self._report = LlmReport(
-                chunks=before.chunks + chunks,
-                calls=before.calls + sum(it.calls for it in all_of_them),
-                from_cache=before.from_cache + sum(it.from_cache for it in all_of_them),
+                passages=before.passages + passages,
+                calls=before.calls + sum(it.calls for it in readings),
+                from_cache=before.from_cache + sum(it.from_cache for it in readings),
                 input_tokens=before.input_tokens + input_tokens,
                 output_tokens=before.output_tokens + output_tokens,
                 cost=before.cost + self._llm.info.prices.cost(input_tokens, output_tokens),
@@ -289,6 +298,11 @@ class _Breaker:
             if self._failures < GIVE_UP_AFTER or self._clock() >= self._until:
                 return None
             return StageError(f"Not asked, after {self._failures} failures in a row; the last was: {self._last}")
+
+
+def _texts(passages: Sequence[Passage]) -> list[str]:
+    """What there is to read, each text once."""
+    return [text for text in dict.fromkeys(passage.text for passage in passages) if text.strip()]
 
 
 def _is_usable(said: str) -> bool:

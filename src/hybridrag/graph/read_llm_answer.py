@@ -21,6 +21,8 @@ from hybridrag.types.extraction import Fact, FactKind, Mention, Source
 from hybridrag.types.graph import EntityType
 
 NAME_CONFIDENCE = 0.9
+TYPED, UNTYPED = 2, 0
+"""How good a model's word for a type is, as `Mention.type_strength` counts it: like a sentence that says it."""
 QUOTED = 0.9
 """The evidence is in the text, with both names in it."""
 QUOTED_IN_PART = 0.7
@@ -220,7 +222,8 @@ def _mentions(text: str, found: dict[str, list[Span]], types: dict[str, EntityTy
         if key and taken.isdisjoint(range(start, end)):
             taken.update(range(start, end))
             kind = types.get(name, EntityType.OTHER)
-            kept.append(Mention(text[start:end], key, kind, start, end, NAME_CONFIDENCE, Source.MODEL))
+            strength = UNTYPED if kind is EntityType.OTHER else TYPED
+            kept.append(Mention(text[start:end], key, kind, start, end, NAME_CONFIDENCE, Source.MODEL, strength))
     return sorted(kept, key=lambda it: it.start)
 
 
