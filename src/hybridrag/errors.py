@@ -85,7 +85,9 @@ class DocumentError(RAGError):
     def __init__(self, name: str | Path, reason: str, *, hint: str | None = None) -> None:
         self.name = str(name)
         self.reason = reason
-        super().__init__(f"{self.name}: {reason}.", hint=hint)
+        # A name may hold a line break; a message may not.
+        shown = " ".join(self.name.splitlines())
+        super().__init__(f"{shown}: {reason}.", hint=hint)
 
 
 class UnreadableDocument(DocumentError):

@@ -28,6 +28,7 @@ class FileOutcome(Model):
     name: str
     """The path, or the name given with a text."""
     state: FileState
+    """What became of it."""
     file_id: FileId | None = None
     """None when it failed before it got one."""
     chunks: int = Field(default=0, ge=0)
