@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from hybridrag.errors import InvalidInput
 from hybridrag.types.base import Model
 from hybridrag.types.documents import Chunk, FileInfo
-from hybridrag.types.graph import Community, Entity, Evidence, Relation
+from hybridrag.types.graph import Community, Entity, Evidence, GraphPath, Neighbour, PathStep, Relation
 from hybridrag.types.parse import problems
 from hybridrag.types.queries import (
     DateRange,
@@ -68,10 +68,13 @@ RETURNED: tuple[type[Model], ...] = (
     FileInfo,
     FileOutcome,
     FoundBy,
+    GraphPath,
     Highlight,
     HighlightOffset,
     IngestReport,
     IntentMatch,
+    Neighbour,
+    PathStep,
     QueryClassification,
     Relation,
     RelevanceScore,
