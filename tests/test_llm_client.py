@@ -326,6 +326,10 @@ class TestJson:
             error = error_of(llm.complete(ASK, schema=SCHEMA, max_tokens=50))
             assert "the model's answer is JSON of another shape than asked for" in str(error)
 
+    def test_holds_no_half_of_a_surrogate_pair_either(self) -> None:
+        with asking(reply(200, said('{"a": "\\ud83d"}'))) as (llm, _):
+            assert answer_of(llm.complete(ASK, schema=SCHEMA, max_tokens=50)).text == '{"a": "\ufffd"}'
+
     def test_without_its_required_keys_is_an_error(self) -> None:
         with asking(reply(200, said('{"b": 1}'))) as (llm, _):
             assert "another shape" in str(error_of(llm.complete(ASK, schema=SCHEMA, max_tokens=50)))

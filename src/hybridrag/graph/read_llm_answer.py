@@ -45,8 +45,9 @@ OTHER_WORDS = {
 }
 """What models write instead of the types that they were given."""
 
-_LETTER = rf"[^\W{KANA_KANJI}]"
-_KATAKANA = "[\u30a1-\u30fa\u30fc]"
+# Compiled once and looked at beside each place: inside the pattern of every name they would take most of the time.
+_GOES_ON = (re.compile(rf"[^\W{KANA_KANJI}]"), re.compile("[\u30a1-\u30fa\u30fc]"))
+"""Letters of alphabets, and katakana: a word goes on from one to the next."""
 _TRIMMED = " \t\r\n\"'`“”‘’「」『』.,;:!?…。、"
 
 Span = tuple[int, int]
@@ -182,17 +183,17 @@ class _Passage:
 
     def _spans_of_name(self, name: str) -> list[Span]:
         words = _escaped(name)
-        pattern = _not_within_word(words)
-        return (self._spans(pattern) or self._spans(pattern, re.IGNORECASE)) if words else []
+        return (self._spans(words, whole=True) or self._spans(words, re.IGNORECASE, whole=True)) if words else []
 
     def find_evidence(self, evidence: str) -> Span | None:
         """Where it was copied from, if it was."""
         words = _escaped(evidence.strip(_TRIMMED))
         return next(iter(self._spans(words, re.IGNORECASE)), None) if words else None
 
-    def _spans(self, pattern: str, flags: int = 0) -> list[Span]:
-        found = (match.span() for match in re.finditer(pattern, self._normal.text, flags))
-        return [self._normal.span(start, end) for start, end in found if end > start]
+    def _spans(self, pattern: str, flags: int = 0, *, whole: bool = False) -> list[Span]:
+        text = self._normal.text
+        found = (match.span() for match in re.finditer(pattern, text, flags))
+        return [self._normal.span(*span) for span in found if not (whole and _within_word(text, *span))]
 
 
 def _escaped(words: str) -> str:
@@ -200,12 +201,13 @@ def _escaped(words: str) -> str:
     return r"\s+".join(re.escape(word) for word in normalise(words).split())
 
 
-def _not_within_word(pattern: str) -> str:
-    """A letter of an alphabet or a katakana must not go on where the pattern begins or ends with one."""
-    for kind in (_LETTER, _KATAKANA):
-        first, last = rf"(?<!{kind})(?={kind})", rf"(?<={kind})(?!{kind})"
-        pattern = rf"(?:{first}|(?!{kind})){pattern}(?:{last}|(?<!{kind}))"
-    return pattern
+def _within_word(text: str, start: int, end: int) -> bool:
+    """Whether a word that `text[start:end]` begins or ends with goes on outside it."""
+    return any(
+        (start > 0 and kind.match(text, start - 1) and kind.match(text, start))
+        or (kind.match(text, end - 1) and kind.match(text, end))
+        for kind in _GOES_ON
+    )
 
 
 def _mentions(text: str, found: dict[str, list[Span]], types: dict[str, EntityType]) -> list[Mention]:

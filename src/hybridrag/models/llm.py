@@ -243,7 +243,8 @@ class OpenAILlm:
                 limit = f"its answer broke off after {question.max_tokens} tokens"
                 raise self._service.error(limit, status=200, hint="Ask for less at once.") from cause
             raise _NoJson(str(cause)) from cause
-        return replace(completion, text=json.dumps(value, ensure_ascii=False), truncated=False)
+        text = replace_halves(json.dumps(value, ensure_ascii=False))
+        return replace(completion, text=text, truncated=False)
 
 
 def load_llm(
