@@ -127,6 +127,7 @@ def test_accents_do_not_hide_a_name() -> None:
         ("7ORDERの曲", "7ORDER", ["7ORDER"]),
         ("ｺﾝﾋﾟｭｰﾀｰを買う", "コンピュータ", ["ｺﾝﾋﾟｭｰﾀｰ"]),
         ("ジョン スミスは", "ジョン・スミス", ["ジョン スミス"]),
+        ("ジョンリーは", "ジョン・リー", ["ジョンリー"]),
         (
             "映画ワイルド・スピードX3 TOKYO DRIFTは",
             "ワイルド・スピードX3 TOKYO DRIFT",
@@ -191,7 +192,7 @@ def test_a_text_that_names_an_alias_is_filed_under_its_probe_terms(text: str, ti
 @given(TITLES, TEXTS, TEXTS)
 def test_a_title_between_line_ends_is_always_found(title: str, before: str, after: str) -> None:
     aliases = title_aliases(title)
-    assume(aliases and aliases[0][1] == 1.0)
+    assume(aliases and aliases[0][1] == 1.0 and not set(title) & set("ーﾟ"))
     text = f"{before}。\n{title}\n。{after}"
     assert find_links(text, LinkDictionary([aliases[0][0]]), cased=False)
 

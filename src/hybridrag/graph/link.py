@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from math import sqrt
 
-from hybridrag.graph.names import BREAK, KANA_KANJI, Kind, Piece, fold_key, is_japanese, pieces
+from hybridrag.graph.names import BREAK, KANA_KANJI, Kind, Piece, fold_key, fold_parts, is_japanese, pieces
 from hybridrag.graph.words import EVERYDAY_WORDS, GENERIC_JAPANESE, STRUCTURE_WORDS
 from hybridrag.types.extraction import Link
 
@@ -230,37 +230,11 @@ def _written_as_name(link: Link, text: str) -> bool:
 
 
 def _character_links(text: str, parts: list[Piece], dictionary: LinkDictionary) -> Iterator[Link]:
-    folded, starts, ends = _folded_with_offsets(parts)
+    folded, starts, ends = fold_parts(parts)
     for key, at in dictionary.match_characters(folded):
         start, end = starts[at], ends[at + len(key) - 1]
         if _stands_alone(text, start, end, len(key)):
             yield Link(key, start, end)
-
-
-def _folded_with_offsets(parts: Iterable[Piece]) -> tuple[str, list[int], list[int]]:
-    """The text as its key would be written, and where each of its characters came from."""
-    out: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    last: Kind | None = None
-    for part in parts:
-        if part.kind is Kind.GAP and last is Kind.GAP:
-            continue
-        if part.kind is Kind.WORD and last is Kind.WORD:
-            out.append(" ")
-            starts.append(part.start)
-            ends.append(part.start)
-        out.append(part.text)
-        if part.kind is Kind.RUN and not part.spans:
-            starts.extend(range(part.start, part.end))
-            ends.extend(range(part.start + 1, part.end + 1))
-        else:
-            # Inside a word nothing begins or ends, so each of its characters may stand for all of it.
-            spans = part.spans or ((part.start, part.end),) * len(part.text)
-            starts.extend(start for start, _ in spans)
-            ends.extend(end for _, end in spans)
-        last = part.kind
-    return "".join(out), starts, ends
 
 
 _SCRIPTS = (
@@ -302,8 +276,7 @@ def probe_terms(text: str) -> set[str]:
     parts = list(pieces(text))
     terms = {part.text for part in parts if part.kind is Kind.WORD}
     if any(part.kind is Kind.RUN for part in parts):
-        folded, _, _ = _folded_with_offsets(parts)
-        terms.update(_RUN_PAIR.findall(folded))
+        terms.update(_RUN_PAIR.findall(fold_parts(parts).text))
     return terms
 
 

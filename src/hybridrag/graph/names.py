@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum, StrEnum, auto
 from typing import NamedTuple
 
@@ -24,8 +24,10 @@ BREAK = "、"
 """How punctuation that parts phrases is written inside a key and a folded text."""
 
 _HARD = r"""、。,;「」『』()【】\[\]〈〉《》<>"“”„|\n"""
+# A sound mark or a voicing mark changes the character before it, so no word begins with one.
+_NOT_FIRST = "ー\u3099\u309a\u309b\u309cﾞﾟ"
 _WORD = rf"[^\W{KANA_KANJI}](?:[^\W{KANA_KANJI}]|[\u0300-\u036f])*(?:\+\+|\#)?|&"
-_PIECES = re.compile(rf"(?P<word>{_WORD})|(?P<run>[{KANA_KANJI}]+)|(?P<gap>[{_HARD}]+)")
+_PIECES = re.compile(rf"(?P<word>{_WORD})|(?P<run>(?![{_NOT_FIRST}])[{KANA_KANJI}]+)|(?P<gap>[{_HARD}]+)")
 _RUN = re.compile(rf"[{KANA_KANJI}]")
 # JIS Z 8301 lets technical words of three or more sounds end with or without the long vowel: コンピュータ(ー).
 _LONG_VOWEL = re.compile(r"(?<=[ァ-ヺー]{2}[ァ-ヺ])ー(?![ァ-ヺー])")
@@ -104,6 +106,52 @@ def _fold_run(run: str, normal: Normalised, first: int) -> tuple[str, tuple[tupl
     return "".join(folded), tuple(spans)
 
 
+class Folded(NamedTuple):
+    """A text as its key would be written; character i of it comes from `original[starts[i]:ends[i]]`."""
+
+    text: str
+    starts: list[int]
+    ends: list[int]
+
+
+def fold_parts(parts: Iterable[Piece]) -> Folded:
+    """Pieces joined: words parted by one space, kana and kanji by nothing, phrases by a break.
+
+    "ジョン・リーが、" -> "ジョンリが、": the long vowel of the whole name is dropped, as it is in ジョンリー
+    """
+    out: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    last: Kind | None = None
+    for part in parts:
+        if part.kind is Kind.GAP and last is Kind.GAP:
+            continue
+        if part.kind is Kind.WORD and last is Kind.WORD:
+            out.append(" ")
+            starts.append(part.start)
+            ends.append(part.start)
+        out.append(part.text)
+        if part.kind is Kind.RUN and not part.spans:
+            starts.extend(range(part.start, part.end))
+            ends.extend(range(part.start + 1, part.end + 1))
+        else:
+            # Inside a word nothing begins or ends, so each of its characters may stand for all of it.
+            spans = part.spans or ((part.start, part.end),) * len(part.text)
+            starts.extend(start for start, _ in spans)
+            ends.extend(end for _, end in spans)
+        last = part.kind
+    return _without_long_vowels("".join(out), starts, ends)
+
+
+def _without_long_vowels(text: str, starts: list[int], ends: list[int]) -> Folded:
+    vowels = [match.start() for match in _LONG_VOWEL.finditer(text)] if "ー" in text else []
+    for vowel in reversed(vowels):
+        ends[vowel - 1] = ends[vowel]
+        del starts[vowel], ends[vowel]
+        text = text[:vowel] + text[vowel + 1 :]
+    return Folded(text, starts, ends)
+
+
 def fold_key(text: str) -> str:
     """The key of a text as it stands: words parted by one space, kana and kanji by nothing.
 
@@ -111,22 +159,10 @@ def fold_key(text: str) -> str:
     "ｺﾝﾋﾟｭｰﾀｰ" -> "コンピュータ", "彼女、お借りします" -> "彼女、お借りします"
     """
     parts = list(pieces(text))
-    japanese = any(piece.kind is Kind.RUN for piece in parts)
-    out: list[str] = []
-    last: Kind | None = None
-    for piece in parts:
-        if piece.kind is Kind.GAP:
-            # English commas are dropped: "Paris, Texas" and "Paris Texas" are one key.
-            if japanese and last is not None:
-                last = Kind.GAP
-            continue
-        if last is Kind.GAP:
-            out.append(BREAK)
-        elif piece.kind is Kind.WORD and last is Kind.WORD:
-            out.append(" ")
-        out.append(piece.text)
-        last = piece.kind
-    return "".join(out)
+    if any(piece.kind is Kind.RUN for piece in parts):
+        return fold_parts(parts).text.strip(BREAK)
+    # English commas are dropped: "Paris, Texas" and "Paris Texas" are one key.
+    return " ".join(piece.text for piece in parts if piece.kind is Kind.WORD)
 
 
 _TITLE_WORD = re.compile(r"\s*([^\W\d_]+)\.?[ \u00a0]+(?=\S)")
