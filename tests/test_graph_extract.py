@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybridrag.graph.extract import LightExtractor, Passage
 from hybridrag.graph.extract_light import extract_light
 from hybridrag.graph.mentions import Context, Extraction, without_overlaps
 from hybridrag.graph.morphemes import MAX_TEXT, morphemes
@@ -353,3 +354,12 @@ def test_a_long_text_is_read_in_pieces() -> None:
     words = morphemes(text)
     assert words[-1].end == len(text)
     assert all(text[word.start : word.end] == word.surface for word in words)
+
+
+@pytest.mark.parametrize(
+    "text", ["漢" * 3000, "ア・" * 2000, "Foo Bar (FB) " * 300, "1999-" * 1000, "「" * 2000, "A " * 2000]
+)
+def test_a_page_of_one_sign_is_read_like_any_other(text: str) -> None:
+    # A run of ideographs without end once went deeper with every word.
+    found = LightExtractor().extract([Passage(text)])[0]
+    assert all(text[it.start : it.end] == it.name for it in found.mentions)

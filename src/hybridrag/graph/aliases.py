@@ -15,6 +15,7 @@ _SHORT_IN_BRACKETS = re.compile(r"[(（]\s*[\"“「『]?([A-Z][A-Za-z0-9&./-]{1
 _SHORT_BEFORE_BRACKETS = re.compile(r"\b([A-Z][A-Za-z0-9&-]{1,9})\s?[(（]([A-Za-z][^()（）]{4,90})[)）]")
 _WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
 _ACRONYM_CONFIDENCE = 0.85
+_MAX_LONG_FORM = 200  # characters
 _EXTRA_WORDS = 5  # Schwartz and Hearst, PSB 2003: a long form has at most |short| + 5 words, and 2 |short|
 
 
@@ -25,10 +26,12 @@ def acronyms(text: str, skip: list[Span]) -> Iterator[tuple[AliasRecord, Mention
     """
     for match in _SHORT_IN_BRACKETS.finditer(text):
         short = match.group(1).rstrip(".")
-        start = _long_form_start(text[: match.start()].rstrip(), short)
-        if start is not None and not is_inside(start, match.end(), skip):
-            end = len(text[: match.start()].rstrip())
-            yield _acronym(text, (start, end), (match.start(1), match.start(1) + len(short)))
+        first = max(0, match.start() - _MAX_LONG_FORM)
+        before = text[first : match.start()].rstrip()
+        start = _long_form_start(before, short)
+        if start is not None and not is_inside(first + start, match.end(), skip):
+            long = (first + start, first + len(before))
+            yield _acronym(text, long, (match.start(1), match.start(1) + len(short)))
     for match in _SHORT_BEFORE_BRACKETS.finditer(text):
         start = _long_form_start(match.group(2), match.group(1))
         if start is not None and not is_inside(*match.span(), skip):

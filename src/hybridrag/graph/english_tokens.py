@@ -32,6 +32,7 @@ _HYPHEN_TAIL = re.compile(
     r"[-‐](?:[a-z]+ed|[a-z]{2,}ing|based|born|style|type|like|era|led|wide|run|built|made|only|free|level|class|"
     r"century|year|old|time|line|language|area)$"
 )
+_LOOK_BACK = 24  # characters; marks before a word are few
 _OPENING_MARKS = "\"“‘'([-*•#>–—|: \t\n"
 
 
@@ -68,7 +69,7 @@ def _token(text: str, word: str, at: int, opens: bool) -> Token:
 
 def _opens(text: str, at: int, sentence: int) -> bool:
     """Whether nothing but marks stands between the beginning of the sentence, line or quotation and this word."""
-    before = text[sentence:at]
+    before = text[max(sentence, at - _LOOK_BACK) : at]
     stripped = before.rstrip(_OPENING_MARKS)
     gap = before[len(stripped) :]
     return not stripped or any(mark in gap for mark in '\n:"“')

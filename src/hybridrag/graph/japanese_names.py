@@ -74,6 +74,7 @@ _NUMBER_NAMES = frozenset("一二三四五六七八九十")
 _DOTS = frozenset("・･·=＝゠")
 _LATIN_MARKS = frozenset("-‐&'’.!?+/")
 SURE, LIKELY, HALF, TERM = 0.9, 0.75, 0.6, 0.5
+_MAX_RUN = 24  # words; nobody's name is longer, and a page of ideographs is no name
 _MIN_TERM = 4  # characters of a term without a proper name: 機械学習, not 学習
 
 
@@ -122,7 +123,7 @@ def runs(text: str, words: Sequence[Word]) -> Iterator[list[Word]]:
     """
     run: list[Word] = []
     for at, word in enumerate(words):
-        if run and not _joins(text, run[-1], word):
+        if run and (len(run) >= _MAX_RUN or not _joins(text, run[-1], word)):
             yield _without_dots(run)
             run = []
         if word.kind is Kind.DOT:

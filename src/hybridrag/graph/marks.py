@@ -12,7 +12,7 @@ from hybridrag.types.graph import EntityType
 
 Span = tuple[int, int]
 
-_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>「」（）]+|[\w.+-]+@[\w-]+\.[\w.-]+\w")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>「」（）]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+\w")
 _FENCE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,80})`(?!`)")
 _EXTENSIONS = (

@@ -112,9 +112,11 @@ def _opened(
     if first_word in _CARRIES_ON:
         return _Sentence(start, end, topic, carried=True)
     for mention in row:
-        before = _WORD.findall(text[start : mention.start].lower())
+        if mention.start - start > _MAX_BRIDGE:
+            break
         if mention.type is EntityType.TIME or mention.name.lower() in DEMONYMS:
             continue
+        before = _WORD.findall(text[start : mention.start].lower())
         if len(before) > _MAX_PHRASE or (before and (before[-1] in _PREPOSITIONS or _verb_at(before) is not None)):
             break
         if text[mention.end : mention.end + 2] not in {"'s", "’s"}:
