@@ -22,14 +22,15 @@ from hybridrag.documents.limits import ReadLimits
 from hybridrag.documents.read import load_file, read_document
 from hybridrag.documents.walk import find_files
 from hybridrag.errors import DocumentError, InvalidInput
-from hybridrag.graph.extract import Extractor, Passage, choose_extractor
+from hybridrag.graph.extract import Extractor
+from hybridrag.graph.extract_llm import Estimate, LlmExtractor, LlmReport
 from hybridrag.graph.knowledge import KnowledgeGraph
 from hybridrag.graph.linker import TitleLinker
-from hybridrag.graph.mentions import Context
+from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.resemble import NameComparer
 from hybridrag.ingest import Ingest, Read, Source, removed
-from hybridrag.models.load import load_embedder
-from hybridrag.protocols import Embedder, Problem, StoreStatus
+from hybridrag.parts import as_passages, make_embedder, make_extractor, make_limits
+from hybridrag.protocols import Embedder, Llm, Problem, StoreStatus
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, Document, FileInfo
@@ -57,8 +58,16 @@ class Engine:
     Safe to share between threads. Several processes may read while one writes.
     """
 
-    def __init__(self, store: EmbeddedStore, settings: Settings, *, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        store: EmbeddedStore,
+        settings: Settings,
+        *,
+        embedder: Embedder | None = None,
+        llm: Llm | None = None,
+    ) -> None:
         self.settings = settings
+        self._llm = llm
         self._store = store
         self._embedder = embedder
         self._lock = threading.RLock()
@@ -74,6 +83,7 @@ class Engine:
         *,
         settings: Settings | None = None,
         embedder: Embedder | None = None,
+        llm: Llm | None = None,
         create: bool = True,
     ) -> Self:
         """Open the index at `path`, or where the settings say; make it if missing.
@@ -93,7 +103,7 @@ class Engine:
             vector_index=settings.store.vector_index,
             linker=TitleLinker(),
         )
-        return cls(store, settings, embedder=embedder)
+        return cls(store, settings, embedder=embedder, llm=llm)
 
     # Documents in
 
@@ -168,6 +178,8 @@ class Engine:
             if _is_below(file.name, root) and file.name not in there
         ]
         self._store.remove_files([file.id for file in gone])
+        if gone:
+            self._settle()
         outcomes = (*report.outcomes, *(removed(file.name, file.id) for file in gone))
         return IngestReport(outcomes=outcomes, seconds=time.monotonic() - began)
 
@@ -192,7 +204,7 @@ class Engine:
                     FileOutcome(name=str(target), state=FileState.FAILED, reason=f"{target}: it is not in the index.")
                 )
         self._store.remove_files(list(chosen))
-        self._store.flush()
+        self._settle()
         outcomes.extend(removed(file.name, file.id) for file in chosen.values())
         return IngestReport(outcomes=tuple(outcomes), seconds=time.monotonic() - began)
 
@@ -257,6 +269,20 @@ class Engine:
                 store.flush(force=True)
                 return done
 
+    def estimate_graph(self) -> Estimate | None:
+        """What extracting everything anew would take of the LLM; None where the settings ask none for it."""
+        extractor = self._load_extractor(bound=False)
+        if not isinstance(extractor, LlmExtractor):
+            return None
+        passages = [
+            passage for file in self.files() for passage in as_passages(self._store.chunks_of(file.id), file.title)
+        ]
+        return extractor.estimate(passages)
+
+    def llm_report(self) -> LlmReport | None:
+        """What extraction asked of the LLM since the last call, and which chunks fell back to the local extractor."""
+        return self._extractor.take_report() if isinstance(self._extractor, LlmExtractor) else None
+
     def rebuild_graph(self, *, on_progress: OnProgress | None = None, stop: threading.Event | None = None) -> int:
         """Extract every chunk anew with the extractor that the settings name; what people merged and split stays.
 
@@ -269,7 +295,7 @@ class Engine:
             if stop is not None and stop.is_set():
                 return done
             chunks = self._store.chunks_of(file.id)
-            graphs = _extracted(extractor, chunks, file.title)
+            graphs = extractor.extract(as_passages(chunks, file.title))
             self._store.replace_graph(file.id, {chunk.id: said for chunk, said in zip(chunks, graphs, strict=True)})
             done += len(chunks)
             if on_progress is not None:
@@ -374,43 +400,19 @@ class Engine:
         """
         with self._lock:
             if self._extractor is None:
-                self._extractor = self._choose_extractor() if bound else choose_extractor(self._extractor_setting())
+                written = self._store.extractor() if bound else None
+                self._extractor = make_extractor(self.settings, self.path, written=written, llm=self._llm)
             if bound:
                 self._store.bind_extractor(self._extractor.name)
             return self._extractor
 
-    def _choose_extractor(self) -> Extractor:
-        """`auto` stays with what wrote the graph, even where something better was installed since."""
-        light = choose_extractor("light")
-        written = self._store.extractor()
-        if self.settings.graph.extractor == "auto" and written == light.name:
-            return light
-        return choose_extractor(self._extractor_setting())
-
-    def _extractor_setting(self) -> str:
-        return {"neural": "combined"}.get(self.settings.graph.extractor, self.settings.graph.extractor)
-
     def _extract(self, chunks: Sequence[Chunk], title: str | None) -> list[ChunkGraph]:
-        return _extracted(self._load_extractor(), chunks, title)
+        return self._load_extractor().extract(as_passages(chunks, title))
 
     def _load_embedder(self) -> Embedder:
         with self._lock:
             if self._embedder is None:
-                chosen = self.settings.embedding
-                self._embedder = load_embedder(
-                    model=chosen.model,
-                    provider=chosen.provider,
-                    cache_dir=chosen.cache_dir,
-                    threads=chosen.threads,
-                    base_url=chosen.base_url,
-                    api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
-                    dimensions=chosen.dimensions,
-                    batch_size=chosen.batch_size,
-                    timeout_seconds=chosen.timeout_seconds,
-                    max_retries=chosen.max_retries,
-                    requests_per_minute=chosen.requests_per_minute,
-                    on_progress=self._tell_model,
-                )
+                self._embedder = make_embedder(self.settings, self._tell_model)
             return self._embedder
 
     def _tell_model(self, what: str, share: float) -> None:
@@ -446,12 +448,25 @@ class Engine:
                 return ingest.run(sources, failures)
             finally:
                 self._on_progress = None
-                self._store.flush()
+                self._settle()
+
+    def _settle(self) -> None:
+        """After a change: save what opens faster, and forget what an LLM said of text that is gone."""
+        self._store.flush()
+        answers = self.path / FILE_NAME
+        if not answers.exists():
+            return
+        if not isinstance(self._extractor, LlmExtractor):
+            # Another extractor has no use for them, and cannot tell which belong to what is left.
+            answers.unlink()
+            return
+        living = (chunk.text for file in self.files() for chunk in self._store.chunks_of(file.id))
+        FileCache(answers).keep({key for text in living for key in self._extractor.keys(text)})
 
     @contextmanager
     def _reader(self) -> Iterator[Read]:
         """Reads bytes with the limits of the settings, in a process of its own where the settings say so."""
-        limits = self._limits()
+        limits = make_limits(self.settings)
         if not self.settings.documents.isolate:
             yield partial(_read_here, limits=limits)
             return
@@ -464,25 +479,12 @@ class Engine:
 
             yield read
 
-    def _limits(self) -> ReadLimits:
-        chosen = self.settings.documents
-        return ReadLimits(
-            max_file_bytes=chosen.max_file_bytes,
-            max_text_chars=chosen.max_text_chars,
-            max_pages=chosen.max_pages,
-            max_unpacked_bytes=chosen.max_unpacked_bytes,
-            max_unpack_ratio=chosen.max_unpack_ratio,
-            max_rows=chosen.max_rows,
-            max_seconds=chosen.max_seconds,
-            max_memory_bytes=chosen.max_memory_bytes,
-        )
-
     def _found(self, paths: Sequence[str | Path]) -> tuple[list[Source], list[DocumentError]]:
         """The files that the paths name, without those that the index itself is made of."""
         sources: dict[str, Source] = {}
         failures: list[DocumentError] = []
         own = self.path.absolute()
-        chosen, limits = self.settings.documents, self._limits()
+        chosen, limits = self.settings.documents, make_limits(self.settings)
         # Later patterns decide: hidden files come in again, but not what programs keep for themselves.
         hidden = ("!.*", *NEVER_DOCUMENTS) if chosen.include_hidden else ()
         for found in find_files(paths, problems=failures, excludes=(*hidden, *chosen.exclude)):
@@ -511,18 +513,6 @@ class Engine:
             stop.set()
             await asyncio.wait([future])
             raise
-
-
-def _extracted(extractor: Extractor, chunks: Sequence[Chunk], title: str | None) -> list[ChunkGraph]:
-    """What chunks of one document say, for a store to keep."""
-    passages = [
-        Passage(text=chunk.text, language=chunk.language, context=Context(title=title, headings=chunk.headings))
-        for chunk in chunks
-    ]
-    return [
-        ChunkGraph(mentions=found.mentions, aliases=found.aliases, facts=found.facts)
-        for found in extractor.extract(passages)
-    ]
 
 
 async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -82,19 +82,22 @@ class KnowledgeGraph:
             key = self._key_of(name)
             row = self._rows([key]).get(key) if key is not None else None
             if row is None:
-                close = [] if isinstance(name, EntityId) else self.find(name, limit=1)
+                close = [] if isinstance(name, EntityId) else self.find(name, limit=1, by_meaning=False)
                 hint = f"Did you mean {close[0].name!r}?" if close else None
                 raise NotFound("entity", str(name), hint=hint)
             return self._entity(row)
 
-    def find(self, text: str, *, limit: int = 10) -> list[Entity]:
-        """Entities whose name is, holds or resembles the text, best first; by meaning where nothing is spelt alike."""
+    def find(self, text: str, *, limit: int = 10, by_meaning: bool = True) -> list[Entity]:
+        """Entities whose name is, holds or resembles the text, best first.
+
+        Where nothing is spelt alike, and unless `by_meaning` is off, the entities of the passages nearest in meaning.
+        """
         norm = name_key(text)
         if not norm:
             return []
         with self._store.snapshot():
             scores = self._fuzzy(norm)
-            if not scores and self._embed is not None:
+            if not scores and by_meaning and self._embed is not None:
                 scores = self._by_meaning(text)
             rows = self._rows(list(scores))
             ordered = sorted(rows.values(), key=lambda row: (-scores[row.key], -row.mentions, row.name))

@@ -1,0 +1,106 @@
+"""Make the replaceable parts that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hybridrag.config import Settings
+from hybridrag.documents.limits import ReadLimits
+from hybridrag.errors import InvalidSettings
+from hybridrag.graph.extract import Extractor, Passage, choose_extractor
+from hybridrag.graph.extract_llm import LlmExtractor
+from hybridrag.graph.llm_cache import FILE_NAME, FileCache
+from hybridrag.graph.mentions import Context
+from hybridrag.models.load import load_embedder
+from hybridrag.models.progress import Progress as ModelProgress
+from hybridrag.protocols import Embedder, Llm
+from hybridrag.types.documents import Chunk
+
+EXTRACTORS = {"neural": "combined"}
+"""What the settings call it -> what the graph calls it, where they differ."""
+
+
+def make_embedder(settings: Settings, on_progress: ModelProgress | None = None) -> Embedder:
+    """The embedder of `[embedding]`; nothing is loaded before it is used."""
+    chosen = settings.embedding
+    return load_embedder(
+        model=chosen.model,
+        provider=chosen.provider,
+        cache_dir=chosen.cache_dir,
+        threads=chosen.threads,
+        base_url=chosen.base_url,
+        api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
+        dimensions=chosen.dimensions,
+        batch_size=chosen.batch_size,
+        timeout_seconds=chosen.timeout_seconds,
+        max_retries=chosen.max_retries,
+        requests_per_minute=chosen.requests_per_minute,
+        on_progress=on_progress,
+    )
+
+
+def make_llm(settings: Settings) -> Llm | None:
+    """The LLM of `[llm]`; None where no model is set."""
+    chosen = settings.llm
+    if chosen.model is None:
+        return None
+    from hybridrag.models.llm import load_llm  # noqa: PLC0415 (most runs have none)
+
+    return load_llm(
+        model=chosen.model,
+        base_url=chosen.base_url,
+        api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
+        timeout_seconds=chosen.timeout_seconds,
+        max_retries=chosen.max_retries,
+        requests_per_minute=chosen.requests_per_minute,
+        max_tokens_total=chosen.max_tokens_total,
+        max_cost=chosen.max_cost,
+        price_per_million_input=chosen.price_per_million_input,
+        price_per_million_output=chosen.price_per_million_output,
+    )
+
+
+def make_extractor(settings: Settings, index: Path, *, written: str | None, llm: Llm | None = None) -> Extractor:
+    """The extractor of `[graph]`; `auto` stays with the one that wrote the graph, where that is still there.
+
+    Raises:
+        InvalidSettings: `llm` without a model in `[llm]`.
+        ModelUnavailable: a pipeline is not installed.
+    """
+    setting = settings.graph.extractor
+    if setting == "llm":
+        llm = llm or make_llm(settings)
+        if llm is None:
+            raise InvalidSettings(
+                where="settings", key="graph.extractor", expected="is llm, which needs `llm.model` to be set"
+            )
+        local = choose_extractor("auto")
+        return LlmExtractor(llm, local=local, cache=FileCache(index / FILE_NAME), concurrency=settings.llm.concurrency)
+    light = choose_extractor("light")
+    if setting == "auto" and written == light.name:
+        return light
+    return choose_extractor(EXTRACTORS.get(setting, setting))
+
+
+def make_limits(settings: Settings) -> ReadLimits:
+    """The limits of `[documents]`."""
+    chosen = settings.documents
+    return ReadLimits(
+        max_file_bytes=chosen.max_file_bytes,
+        max_text_chars=chosen.max_text_chars,
+        max_pages=chosen.max_pages,
+        max_unpacked_bytes=chosen.max_unpacked_bytes,
+        max_unpack_ratio=chosen.max_unpack_ratio,
+        max_rows=chosen.max_rows,
+        max_seconds=chosen.max_seconds,
+        max_memory_bytes=chosen.max_memory_bytes,
+    )
+
+
+def as_passages(chunks: Sequence[Chunk], title: str | None) -> list[Passage]:
+    """Chunks of one document as an extractor reads them."""
+    return [
+        Passage(text=chunk.text, language=chunk.language, context=Context(title=title, headings=chunk.headings))
+        for chunk in chunks
+    ]
