@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from hybridrag import FileState, IngestReport, SearchFilters
-from hybridrag.apps.cli.open import open_engine
+from hybridrag.apps.cli.open import open_engine, tell_llm
 from hybridrag.apps.cli.options import config_option, index_option, json_option, quiet_option, workspace_option
 from hybridrag.apps.cli.output import print_json, print_rows
 from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
@@ -53,6 +53,7 @@ def add(
             report = engine.add(data, name=name or "standard-input.txt", workspace=workspace, on_progress=show)
         else:
             report = engine.add(paths, workspace=workspace, on_progress=show, stop=stop)
+        tell_llm(engine)
     _finish(ctx, report, as_json=as_json, quiet=quiet)
 
 
@@ -83,6 +84,7 @@ def sync(
         stop = stack.enter_context(stop_on_interrupt())
         show = stack.enter_context(progress_bar(quiet=quiet or as_json))
         report = engine.sync(folder, workspace=workspace, on_progress=show, stop=stop)
+        tell_llm(engine)
     _finish(ctx, report, as_json=as_json, quiet=quiet)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from hybridrag import KnowledgeGraph, SearchFilters
-from hybridrag.apps.cli.open import open_engine
+from hybridrag.apps.cli.open import open_engine, tell_llm
 from hybridrag.apps.cli.options import config_option, index_option, json_option, quiet_option, workspace_option
 from hybridrag.apps.cli.output import print_json, print_rows
 from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
@@ -213,17 +213,25 @@ def plot(
 
 
 @graph.command()
+@click.option("--yes", is_flag=True, help="Do not ask before an LLM is asked.")
 @index_option
 @config_option
 @quiet_option
 @click.pass_context
-def rebuild(ctx: click.Context, *, index: Path | None, config: Path | None, quiet: bool) -> None:
-    """Extract everything anew with the extractor that the settings name; merges and splits stay."""
+def rebuild(ctx: click.Context, *, yes: bool, index: Path | None, config: Path | None, quiet: bool) -> None:
+    """Extract everything anew with the extractor that the settings name; merges and splits stay.
+
+    Where that is an LLM, prints what it would take and asks first.
+    """
     with ExitStack() as stack:
         engine = stack.enter_context(open_engine(index, config, create=False))
+        estimate = engine.estimate_graph()
+        if estimate is not None and not yes:
+            click.confirm(f"{estimate}. Go on?", abort=True, err=True)
         stop = stack.enter_context(stop_on_interrupt())
         show_progress = stack.enter_context(progress_bar(quiet=quiet))
         done = engine.rebuild_graph(on_progress=show_progress, stop=stop)
+        tell_llm(engine)
     if not quiet:
         click.echo(f"{done} chunks read anew.")
     if stop.is_set():
