@@ -31,13 +31,16 @@ from hybridrag.graph.resemble import NameComparer
 from hybridrag.ingest import Ingest, Read, Source, removed
 from hybridrag.parts import as_passages, make_embedder, make_extractor, make_limits
 from hybridrag.protocols import Embedder, Llm, Problem, StoreStatus
+from hybridrag.searching import Searcher
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, Document, FileInfo
 from hybridrag.types.extraction import ChunkGraph
 from hybridrag.types.ids import FileId
-from hybridrag.types.queries import SearchFilters
+from hybridrag.types.parse import make_query
+from hybridrag.types.queries import SearchFilters, SearchQuery
 from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
+from hybridrag.types.results import SearchResult
 
 REEMBED_BATCH = 256
 """Chunks embedded between two commits of a re-embedding: what an interruption loses at most."""
@@ -75,6 +78,7 @@ class Engine:
         self._extractor: Extractor | None = None
         self._on_progress: OnProgress | None = None
         store.compare_names_with(NameComparer(self._embed_names))
+        self._searcher = Searcher(store, self.embedder, TitleLinker())
 
     @classmethod
     def open(
@@ -208,6 +212,23 @@ class Engine:
         outcomes.extend(removed(file.name, file.id) for file in chosen.values())
         return IngestReport(outcomes=tuple(outcomes), seconds=time.monotonic() - began)
 
+    # Search
+
+    def search(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
+        """The best passages for a question, each with where it comes from and which search found it.
+
+        `engine.search("upload limit", limit=5, workspace_ids=["team"])`: options are those of `SearchOptions` and
+        `SearchFilters`, `type` and `embedding`. `explain=True` adds the trace.
+
+        Raises:
+            InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
+        """
+        return self._searcher.search(make_query(query, options), explain=explain)
+
+    async def asearch(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
+        """`search` without blocking the event loop."""
+        return await _in_thread(lambda: self.search(query, explain=explain, **options))
+
     # Looking
 
     def files(self, *, workspace: str | None = None, filters: SearchFilters | None = None) -> Iterator[FileInfo]:
@@ -305,6 +326,7 @@ class Engine:
 
     def close(self) -> None:
         """Release the index; what was added stays."""
+        self._searcher.close()
         self._store.close()
 
     def __enter__(self) -> Self:

@@ -517,6 +517,10 @@ class GraphStore(Protocol):
         """The title aliases that a text with these probe terms may name: what to hand to `Linker.find`."""
         ...
 
+    def probe_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each probe term stands, counted up to a bound."""
+        ...
+
     def entity_list(self, limit: int, *, filters: SearchFilters | None = None) -> list[int]:
         """The entities with the most mentions, those first."""
         ...

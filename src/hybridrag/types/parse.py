@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
 from hybridrag.errors import InvalidInput, InvalidQuery
-from hybridrag.types.queries import SearchQuery
+from hybridrag.types.queries import SearchFilters, SearchOptions, SearchQuery
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -36,6 +36,31 @@ def parse_query(data: SearchQuery | str | Mapping[str, object]) -> SearchQuery:
         return SearchQuery.model_validate({"text": data} if isinstance(data, str) else data)
     except ValidationError as cause:
         raise InvalidQuery(f"The query is not valid: {_joined(problems(cause, SearchQuery))}.") from None
+
+
+def make_query(query: SearchQuery | str, fields: Mapping[str, object]) -> SearchQuery:
+    """A query with some of its fields set, whichever part they belong to.
+
+    ("BM25", {"limit": 5, "workspace_ids": ["team"]}) -> options.limit 5, filters.workspaceIds ["team"]
+
+    Raises:
+        InvalidQuery: a field is wrong or belongs nowhere.
+    """
+    base: dict[str, object] = {"text": query} if isinstance(query, str) else dict(query)
+    parts: dict[str, dict[str, object]] = {"filters": {}, "options": {}}
+    for name, value in fields.items():
+        if name in SearchFilters.model_fields:
+            parts["filters"][name] = value
+        elif name in SearchOptions.model_fields or name == "mode":
+            parts["options"][name] = value
+        else:
+            base[name] = value
+    for part, chosen in parts.items():
+        if chosen:
+            known = base.get(part)
+            before = known.model_dump(exclude_unset=True, by_alias=False) if isinstance(known, BaseModel) else {}
+            base[part] = {**before, **chosen}
+    return parse_query(base)
 
 
 def parse_json(kind: type[M], text: str | bytes) -> M:

@@ -33,6 +33,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Rebuild everything that is derived from the documents: terms, vector index, counts.",
     ),
     "schema": ("hybridrag.apps.cli.schema:schema", "Print the JSON Schema of a public type, or check a file."),
+    "search": (
+        "hybridrag.apps.cli.search:search",
+        "Find the passages that answer a question, by keyword, meaning and knowledge graph.",
+    ),
     "status": (
         "hybridrag.apps.cli.documents:status",
         "Say what the index holds, with which model, on how many bytes.",

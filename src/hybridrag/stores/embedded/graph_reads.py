@@ -13,6 +13,9 @@ from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.graph import EntityType
 
+COMMON_PROBE = 5_000
+"""A term in more chunks than this names nothing by itself; counting on would only cost."""
+
 UNTYPED = str(EntityType.OTHER)
 Row = tuple[Any, ...]
 
@@ -207,6 +210,14 @@ def alias_heads(connection: apsw.Connection, heads: Sequence[str]) -> list[str]:
         sql = f"SELECT DISTINCT alias FROM titles WHERE head IN ({marks(batch)})"  # noqa: S608 (only marks)
         found.update(alias for (alias,) in connection.execute(sql, batch))
     return sorted(found)
+
+
+def probe_frequency(connection: apsw.Connection, terms: Sequence[str]) -> dict[str, int]:
+    """In how many chunks each probe term stands, up to the bound above which it is common anyway."""
+    sql = "SELECT count(*) FROM (SELECT 1 FROM probes WHERE probes MATCH ? LIMIT ?)"
+    return {
+        term: int(connection.execute(sql, ('"' + term.replace('"', '""') + '"', COMMON_PROBE)).get) for term in terms
+    }
 
 
 def entity_list(connection: apsw.Connection, limit: int, compiled: CompiledFilter) -> list[int]:

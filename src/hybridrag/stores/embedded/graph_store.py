@@ -109,6 +109,11 @@ class EmbeddedGraph:
         with self._read() as connection:
             return reads.alias_heads(connection, probe_terms)
 
+    def probe_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each probe term stands, counted up to a bound."""
+        with self._read() as connection:
+            return reads.probe_frequency(connection, terms)
+
     def entity_list(self, limit: int, *, filters: SearchFilters | None = None) -> list[int]:
         """The entities with the most mentions."""
         with self._read() as connection:

@@ -1,0 +1,85 @@
+"""`hybridrag search`: the best passages for a question, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hybridrag import Highlight, SearchResult, SearchResultItem, parse_query
+from hybridrag.apps.cli.open import open_engine
+from hybridrag.apps.cli.options import config_option, index_option, json_option
+from hybridrag.apps.cli.output import print_json
+from hybridrag.apps.cli.query_options import query_fields, query_options
+
+SHOWN = 10
+"""Results printed unless --limit says otherwise: about a screen."""
+
+
+@click.command()
+@click.argument("text")
+@query_options
+@click.option("--explain", is_flag=True, help="Show how each result was found and scored.")
+@index_option
+@config_option
+@json_option
+def search(*, text: str, explain: bool, index: Path | None, config: Path | None, as_json: bool, **options: Any) -> None:
+    """Find the passages that answer a question, by keyword, meaning and knowledge graph."""
+    fields = query_fields(text, {**options, "limit": options.get("limit") or SHOWN})
+    with open_engine(index, config, create=False) as engine:
+        result = engine.search(parse_query(fields), explain=explain)
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+        return
+    _print(result, explain=explain)
+
+
+def _print(result: SearchResult, *, explain: bool) -> None:
+    if not result.results:
+        click.echo("Nothing was found.")
+    for number, item in enumerate(result.results, start=1 + result.query.options.offset):
+        click.echo(f"{number:>3}. {_place(item)}  {_dim(f'{item.score:.2f}')}")
+        click.echo(f"     {_shown(item)}")
+        if explain:
+            for found in item.found_by:
+                via = f" by way of {found.path[0]}" if found.path else ""
+                click.echo(_dim(f"     {found.strategy}: rank {found.rank}, score {found.score:.3f}{via}"))
+    for name in ("keyword", "semantic", "graph"):
+        metric = getattr(result.strategies, name)
+        if metric.error:
+            click.echo(f"The {name} search did not answer: {metric.error}", err=True)
+    if explain and result.trace:
+        steps = [f"{step.step} {step.processing_time:.0f} ms" for step in result.trace.steps]
+        click.echo(_dim(f"{', '.join(steps)}; {result.processing_time:.0f} ms in all"))
+
+
+def _place(item: SearchResultItem) -> str:
+    sources = item.sources
+    page = f", page {sources.page}" if sources.page else ""
+    lines = f", line {sources.line_start}" if sources.line_start else ""
+    headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
+    return click.style(f"{sources.file_name}{page}{lines}", bold=True) + headings
+
+
+def _shown(item: SearchResultItem) -> str:
+    """The fragment with its matches marked, on one line; the start of the text where nothing matched by word."""
+    if not item.highlights:
+        start = " ".join(item.content.text.split())
+        return start[:200] + ("..." if len(start) > 200 else "")
+    return " ".join(_marked(item.highlights[0]).split())
+
+
+def _marked(highlight: Highlight) -> str:
+    parts: list[str] = []
+    place = 0
+    for offset in highlight.offsets:
+        parts.append(highlight.fragment[place : offset.start])
+        parts.append(click.style(highlight.fragment[offset.start : offset.end], fg="yellow", bold=True))
+        place = offset.end
+    return "".join([*parts, highlight.fragment[place:]])
+
+
+def _dim(text: str) -> str:
+    return click.style(text, dim=True) if sys.stdout.isatty() else text
