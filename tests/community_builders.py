@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
-from hybridrag.protocols import NewChunk
+from hybridrag.graph.community_ties import MAX_TIED, UNITS
+from hybridrag.protocols import CommunityNode, NewChunk
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.stores import DIMENSION, make_file, make_vector
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk
 from hybridrag.types.extraction import AliasKind, AliasRecord, ChunkGraph, Fact, FactKind, Mention, Source
 from hybridrag.types.graph import EntityType
-from hybridrag.types.ids import FileId, chunk_id_for
+from hybridrag.types.ids import FileId, chunk_id_for, community_id_for
 
 _NAME = re.compile(r"\{([^{}]+)\}")
 _SAME = re.compile(r"\{([^{}]+)\} \(also \{([^{}]+)\}\)")
@@ -91,50 +93,65 @@ def living(store: EmbeddedStore) -> set[int]:
 
 def check_communities(store: EmbeddedStore) -> None:
     """Each level covers exactly what is there; sizes, ids, parents and sums are right; nothing names what is gone."""
-    from hybridrag.graph.community_ties import UNITS
-    from hybridrag.types.ids import community_id_for
-
     communities = store.communities
     here = living(store)
     ids = store.graph.entity_ids(sorted(here))
-    weights = _weights(store)
+    paths = communities.of_entities(sorted(here))
     levels = communities.level_counts()
     assert communities.state().pending == 0
     assert bool(levels) == bool(here)
+    assert paths.keys() == here, "an entity belongs nowhere"
     for level, count in enumerate(levels):
         keys = communities.at_level(level, 10**6)
         assert len(keys) == count
-        nodes = communities.nodes(keys)
-        members = {key: [row.entity_key for row in communities.members(key)] for key in keys}
-        listed = [entity for group in members.values() for entity in group]
-        assert sorted(listed) == sorted(here), f"level {level}"
-        for key, node in nodes.items():
-            assert node.size == len(members[key])
-            assert node.id == community_id_for(node.level, (ids[entity] for entity in members[key]))
-            if node.level < level:
-                continue
-            parent = communities.nodes([node.parent_key])[node.parent_key] if level else None
-            around = here if parent is None else {row.entity_key for row in communities.members(parent.key)}
-            group = set(members[key])
-            assert group <= around
-            inside = sum(w for (a, b), w in weights.items() if a in group and b in group)
-            total = sum(w * ((a in group) + (b in group)) for (a, b), w in weights.items() if {a, b} <= around)
-            assert node.inside == inside
-            assert node.total == total
-            profile = communities.profiles([key])[key]
-            assert {entity for entity, _ in profile.key_entities} <= group
-            assert profile.key_entities
-    assert communities.state().weight == sum(weights.values())
-    assert all(float(weight * UNITS).is_integer() for weight in weights.values())
+        listed = [row.entity_key for key in keys for row in communities.members(key)]
+        assert sorted(listed) == sorted(here), f"level {level} does not cover what is there"
+    groups: dict[int, set[int]] = {}
+    for entity, path in paths.items():
+        for key in path:
+            groups.setdefault(key, set()).add(entity)
+    nodes = communities.nodes(sorted(groups))
+    assert sum(len(communities.children(key)) for key in [0, *groups]) == len(groups), "an empty community is left"
+    for key, group in groups.items():
+        node = nodes[key]
+        assert node.size == len(group)
+        assert node.id == community_id_for(node.level, (ids[entity] for entity in group))
+        profile = communities.profiles([key])[key]
+        assert profile.key_entities
+        assert {entity for entity, _ in profile.key_entities} <= group
+    _check_sums(store, paths, nodes)
+
+
+def _check_sums(store: EmbeddedStore, paths: Mapping[int, tuple[int, ...]], nodes: Mapping[int, CommunityNode]) -> None:
+    weights = _weights(store)
+    inside = dict.fromkeys(nodes, 0.0)
+    total = dict.fromkeys(nodes, 0.0)
+    strength = dict.fromkeys(paths, 0.0)
+    for (one, other), weight in weights.items():
+        for left, right in zip(paths[one], paths[other], strict=False):
+            total[left] += weight
+            total[right] += weight
+            if left != right:
+                break
+            inside[left] += weight
+        if paths[one][-1] == paths[other][-1]:
+            strength[one] += weight
+            strength[other] += weight
+    assert {key: (node.inside, node.total) for key, node in nodes.items()} == {
+        key: (inside[key], total[key]) for key in nodes
+    }
+    places = store.communities.places(sorted(paths))
+    assert {entity: row.strength for entity, row in places.items()} == strength
+    assert store.communities.state().weight == sum(weights.values())
 
 
 def _weights(store: EmbeddedStore) -> Mapping[tuple[int, int], float]:
     """Every tie by a second, simpler reckoning."""
-    from hybridrag.graph.community_ties import neighbours
-
-    ties = store.communities.ties()
     found: dict[tuple[int, int], float] = {}
-    for entity in living(store):
-        for other, weight in neighbours(entity, (it for it in ties.values() if entity in it.members)).items():
-            found[min(entity, other), max(entity, other)] = weight
+    for ties in store.communities.ties().values():
+        for pair in combinations(ties.members.tolist(), 2):
+            if len(ties.members) <= MAX_TIED:
+                found[pair] = found.get(pair, 0.0) + round(UNITS / (len(ties.members) - 1)) / UNITS
+        for low, high, units in ties.facts.tolist():
+            found[low, high] = found.get((low, high), 0.0) + units / UNITS
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -99,12 +99,13 @@ def update_communities(
     """
     began = time.monotonic()
     change: CommunityChange | None = None
+    told: dict[bytes, Told] = {}
     for _ in range(ATTEMPTS):
         with store.snapshot():
-            change = _worked_out(store, seed=seed, rebuild=rebuild)
+            change, told = _worked_out(store, seed=seed, rebuild=rebuild)
         if change is None or store.communities.write(change):
             break
-    embedded, written = _told_anew(store, embed, write_summary)
+    embedded, written = _told_anew(store, embed, write_summary, told)
     inside, squares = store.communities.quality()
     return CommunityReport(
         levels=store.communities.level_counts(),
@@ -131,13 +132,17 @@ def rebuild_communities(
 # Where they stand
 
 
-def _worked_out(store: StoreWithCommunities, *, seed: int, rebuild: bool) -> CommunityChange | None:
+Worked = tuple[CommunityChange | None, dict[bytes, Told]]
+"""A change, and the texts that come with it, by their hash."""
+
+
+def _worked_out(store: StoreWithCommunities, *, seed: int, rebuild: bool) -> Worked:
     """The change that makes the communities fit; None when they do."""
     state = store.communities.state()
     if rebuild or (state.pending and not state.weight):
         return _found_afresh(store, state, seed)
     if not state.pending:
-        return None
+        return None, {}
     changes = store.communities.changed_chunks()
     upkeep = Upkeep(store, state, changes, seed=seed)
     if upkeep.changed > FRESH_SHARE * upkeep.weight:
@@ -148,20 +153,23 @@ def _worked_out(store: StoreWithCommunities, *, seed: int, rebuild: bool) -> Com
         return _found_afresh(store, state, seed)
     if done.modularity < (1 - MAX_DRIFT) * state.best_modularity:
         return _found_afresh(store, state, seed)
-    told = _tell_all(store, done.key_entities)
-    return CommunityChange(
+    profiles, texts = _profiles(store, done.key_entities)
+    change = CommunityChange(
         state=replace(state, weight=upkeep.weight, changed=upkeep.changed),
         whole=False,
         nodes=done.nodes,
-        profiles=_profiles(done.key_entities, told),
+        profiles=profiles,
         removed=done.removed,
         members=done.members,
         gone=done.gone,
         ties={key: now for key, (_, now) in changes.items()},
     )
+    return change, texts
 
 
-def _found_afresh(store: StoreWithCommunities, state: CommunityState, seed: int) -> CommunityChange:
+def _found_afresh(
+    store: StoreWithCommunities, state: CommunityState, seed: int
+) -> tuple[CommunityChange, dict[bytes, Told]]:
     """All communities, from every tie."""
     ties = store.communities.ties()
     none = np.empty(0, dtype=np.int64)
@@ -174,22 +182,22 @@ def _found_afresh(store: StoreWithCommunities, state: CommunityState, seed: int)
     graph = make_graph(
         by_key[np.searchsorted(keys, first)], by_key[np.searchsorted(keys, second)], weights, len(ordered)
     )
-    tree = grow(graph, seed=seed)
-    nodes, members = _planted(store, tree, ordered, ids)
-    listed = _strongest(nodes, members)
+    nodes, members = _planted(store, grow(graph, seed=seed), ordered, ids)
+    profiles, texts = _profiles(store, _strongest(nodes, members))
     weight = float(weights.sum())
     tops = [node for node in nodes.values() if node.level == 0]
     best = modularity(sum(node.inside for node in tops), sum(node.total**2 for node in tops), weight)
-    return CommunityChange(
+    change = CommunityChange(
         state=replace(state, weight=weight, changed=0.0, best_modularity=best),
         whole=True,
         nodes=nodes,
-        profiles=_profiles(listed, _tell_all(store, listed)),
+        profiles=profiles,
         removed=(),
         members=members,
         gone=(),
         ties=ties,
     )
+    return change, texts
 
 
 def _planted(
@@ -240,52 +248,50 @@ def _strongest(nodes: Mapping[int, CommunityNode], members: Sequence[MemberRow])
 # What they are about
 
 
-def _tell_all(
+def _profiles(
     store: StoreWithCommunities, listed: Mapping[int, Sequence[tuple[int, float]]]
-) -> Iterator[tuple[int, Told]]:
-    """What communities are about, some at a time: a large index has more text than memory."""
+) -> tuple[dict[int, CommunityProfile], dict[bytes, Told]]:
+    """What communities are shown by, and the texts of that by their hash; some at a time, for the chunks are many."""
+    profiles: dict[int, CommunityProfile] = {}
+    texts: dict[bytes, Told] = {}
     waiting = iter(listed.items())
     while batch := dict(islice(waiting, TOLD_AT_ONCE)):
-        yield from tell(store, batch).items()
+        for key, told in tell(store, batch).items():
+            rows = tuple(row for row, _ in told.sentences)
+            profiles[key] = CommunityProfile(tuple(batch[key]), rows, told.text_hash)
+            texts[told.text_hash] = told
+    return profiles, texts
 
 
-def _profiles(
-    listed: Mapping[int, Sequence[tuple[int, float]]], told: Iterator[tuple[int, Told]]
-) -> dict[int, CommunityProfile]:
-    return {
-        key: CommunityProfile(
-            key_entities=tuple(listed[key]),
-            sentences=tuple(row for row, _ in it.sentences),
-            text_hash=it.text_hash,
-        )
-        for key, it in told
-    }
-
-
-def _told_anew(store: StoreWithCommunities, embed: Embed, write_summary: WriteSummary | None) -> tuple[int, int]:
+def _told_anew(
+    store: StoreWithCommunities, embed: Embed, write_summary: WriteSummary | None, known: Mapping[bytes, Told]
+) -> tuple[int, int]:
     """Give every text that has none its vector, and a written summary; how many of each."""
     pen = _Pen(write_summary)
     without_vector = set(store.communities.untold(ask=False).values())
     waiting = iter(store.communities.untold(ask=pen.is_there).items())
     embedded = 0
     while batch := dict(islice(waiting, EMBEDDED_AT_ONCE)):
-        with store.snapshot():
-            listed = {key: it.key_entities for key, it in store.communities.profiles(list(batch)).items()}
-            told = tell(store, listed)
-        # What changed in the meantime has another text by now; the next update will tell it.
-        told = {key: it for key, it in told.items() if it.text_hash == batch[key]}
-        summaries = {key: pen.write(it) for key, it in told.items()}
-        told = {key: it for key, it in told.items() if summaries[key] is not None or it.text_hash in without_vector}
-        if told:
-            vectors = embed([text_for_vector(it.title, summaries[key] or it.summary) for key, it in told.items()])
+        summaries = [(told, pen.write(told)) for told in _texts(store, batch, known)]
+        new = [(told, it) for told, it in summaries if it is not None or told.text_hash in without_vector]
+        if new:
+            vectors = embed([text_for_vector(told.title, it or told.summary) for told, it in new])
             store.communities.write_texts(
-                [
-                    CommunityText(it.text_hash, vector, summaries[key])
-                    for (key, it), vector in zip(told.items(), vectors, strict=True)
-                ]
+                [CommunityText(told.text_hash, vector, it) for (told, it), vector in zip(new, vectors, strict=True)]
             )
-            embedded += len(told)
+            embedded += len(new)
     return embedded, pen.written
+
+
+def _texts(store: StoreWithCommunities, wanted: Mapping[int, bytes], known: Mapping[bytes, Told]) -> list[Told]:
+    """The texts of communities, told again where they are not known: after an interruption, or for another model."""
+    unknown = [key for key, text in wanted.items() if text not in known]
+    with store.snapshot():
+        listed = {key: it.key_entities for key, it in store.communities.profiles(unknown).items()}
+        told = tell(store, listed)
+    # What changed in the meantime has another text by now; the next update will tell it.
+    again = [it for key, it in told.items() if it.text_hash == wanted[key]]
+    return [*(known[text] for text in wanted.values() if text in known), *again]
 
 
 def text_for_vector(title: str, summary: str) -> str:

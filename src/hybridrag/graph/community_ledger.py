@@ -169,6 +169,8 @@ class Ledger:
     def prefetch(self, entities: Iterable[int], *, hubs: bool = True) -> None:
         """Read the ties of entities, and where those that they lead to belong, in a few statements."""
         wanted = [it for it in entities if it not in self._neighbours and (hubs or not self.is_hub(it))]
+        if not wanted:
+            return
         mentioned = self._communities.chunks_mentioning(wanted)
         self._chunk_counts.update((it, len(mentioned[it]) if it in mentioned else 0) for it in wanted)
         wanted = [it for it in wanted if hubs or not self.is_hub(it)]

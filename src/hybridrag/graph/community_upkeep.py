@@ -143,6 +143,7 @@ class Upkeep:
             ledger.move(entity, leaf)
             # That something new found its place moves nothing that stood firm before.
             around = [it for it in self._around(entity) if it not in queued and (it in new or entity not in new)]
+            ledger.prefetch(around, hubs=False)
             waiting.extend(around)
             queued.update(around)
 

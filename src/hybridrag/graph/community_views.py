@@ -54,6 +54,8 @@ def view_communities(
         communities = store.communities
         rows = communities.rows(keys, filters=filters)
         listed = communities.key_entities(list(rows), KEY_ENTITIES, filters=filters)
+        if not listed:
+            return {}
         entities = store.graph.entities(
             sorted({entity for pairs in listed.values() for entity, _ in pairs}), filters=filters
         )

@@ -119,6 +119,8 @@ def tell(
 
     {7: [(sony, 2.0), (nikon, 1.0)]} -> {7: Told("Sony, Nikon", ("Sony and Nikon make cameras.", ...))}
     """
+    if not key_entities:
+        return {}
     every = sorted({entity for listed in key_entities.values() for entity, _ in listed})
     entities = store.graph.entities(every, filters=filters)
     mentioned = store.communities.chunks_mentioning(every, filters=filters)
@@ -171,9 +173,17 @@ def _choose_chunks(
     """The few chunks that together speak of most key entities."""
     if not chunks:
         return []
-    none = np.empty(0, dtype=np.int64)
-    spoken = np.stack([np.isin(chunks, mentioned.get(entity, none)) for entity, _ in listed], axis=1)
+    keys = np.array(chunks, dtype=np.int64)
+    spoken = np.stack([_holds(mentioned.get(entity), keys) for entity, _ in listed], axis=1)
     return [chunks[place] for place in _cover(spoken, np.ones(len(chunks)), _weights(listed), CHUNKS)]
+
+
+def _holds(ascending: Keys | None, keys: Keys) -> NDArray[np.bool_]:
+    """Which keys are among the ascending ones: a look-up for each of a few in what may be many."""
+    if ascending is None:
+        return np.zeros(len(keys), dtype=bool)
+    found = ascending[np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)] == keys
+    return np.asarray(found, dtype=bool)
 
 
 def _cover(

@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 
 from hybridrag.protocols import CommunityRow, Keys, MemberRow, SentenceRow
-from hybridrag.stores.embedded.community_tables import BELOW, to_member
+from hybridrag.stores.embedded.community_tables import BELOW, condition, to_member
 from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.live_vectors import from_blob
 from hybridrag.stores.embedded.sql import batches, marks
@@ -27,7 +27,7 @@ COVERS = "(c.level = ?1 OR (c.level < ?1 AND NOT EXISTS (SELECT 1 FROM communiti
 
 def _is_mentioned(entity: str, compiled: CompiledFilter) -> tuple[str, list[Any]]:
     """That a visible chunk mentions the entity in a column, as an SQL condition with its values."""
-    visible, values = compiled.condition("m.chunk_key")
+    visible, values = condition(compiled, "m.chunk_key")
     sql = (
         "EXISTS (SELECT 1 FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (a column name)
         f"WHERE n.entity_key = {entity}{visible})"
@@ -76,7 +76,16 @@ def alive(connection: apsw.Connection, keys: Sequence[int], compiled: CompiledFi
             f"WHERE k.community_key IN ({marks(batch)}) AND {mentioned}"
         )
         found.update(key for (key,) in connection.execute(sql, (*batch, *values)))
-    return found | {key for key in keys if key not in found and _best_members(connection, key, 1, compiled)}
+    return found | {key for key in keys if key not in found and _has_member(connection, key, compiled)}
+
+
+def _has_member(connection: apsw.Connection, key: int, compiled: CompiledFilter) -> bool:
+    mentioned, values = _is_mentioned("k.entity_key", compiled)
+    sql = (
+        f"{BELOW}SELECT 1 FROM below JOIN community_members k ON k.community_key = below.key "  # noqa: S608
+        f"WHERE {mentioned} LIMIT 1"
+    )
+    return connection.execute(sql, (key, *values)).get is not None
 
 
 def _best_members(connection: apsw.Connection, key: int, limit: int, compiled: CompiledFilter) -> list[MemberRow]:
@@ -176,7 +185,7 @@ def sentences(
     connection: apsw.Connection, keys: Sequence[int], compiled: CompiledFilter
 ) -> dict[int, tuple[SentenceRow, ...]]:
     """The sentences of communities that stand in visible chunks."""
-    visible, values = compiled.condition("s.chunk_key")
+    visible, values = condition(compiled, "s.chunk_key")
     found: dict[int, list[SentenceRow]] = {}
     for batch in batches(list(keys)):
         sql = (
@@ -218,7 +227,7 @@ def mention_places(
     connection: apsw.Connection, chunk_keys: Sequence[int], compiled: CompiledFilter
 ) -> list[tuple[int, int, int, int]]:
     """Where visible chunks mention which entities."""
-    visible, values = compiled.condition("m.chunk_key")
+    visible, values = condition(compiled, "m.chunk_key")
     found: list[tuple[int, int, int, int]] = []
     for batch in batches(list(chunk_keys)):
         sql = (
@@ -235,6 +244,8 @@ def visible_communities(connection: apsw.Connection, compiled: CompiledFilter) -
 
     Read from what was counted, which is a tenth of the rows; chunks that are not counted yet are read themselves.
     """
+    if compiled.excludes_all:
+        return set()
     where, values = _chunks_pass(compiled, "chunk_key")
     sql = f"SELECT members FROM counted_chunks WHERE 1{where}"  # noqa: S608 (conditions hold no user text)
     blobs = [bytes(blob) for (blob,) in connection.execute(sql, values)]

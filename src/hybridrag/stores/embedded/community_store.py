@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from threading import Lock
 
 import apsw
@@ -34,7 +35,7 @@ from hybridrag.types.queries import SearchFilters
 CHECKED_AT_ONCE = 64
 """Communities whose visible members are looked for in one go while a list is filled."""
 
-RESCORED = 200
+RESCORED = 100
 """How many of the nearest communities are scored anew where a filter hides part of what they were embedded from."""
 
 VISIBLE_CHUNKS = 8
@@ -46,6 +47,16 @@ FILTER_CACHE = 16
 Compile = Callable[[apsw.Connection, SearchFilters | None], CompiledFilter]
 
 
+@dataclass(frozen=True, slots=True)
+class _Visible:
+    """What one filter leaves of the communities, in one state of the store."""
+
+    keys: frozenset[int]
+    """Those that the visible chunks speak of."""
+    vectors: dict[int, Float32Array | None] = field(default_factory=dict)
+    """What stands in for the vector of those that were looked at; None where all of it is visible."""
+
+
 class EmbeddedCommunities:
     """The `CommunityStore` contract on the embedded store's database."""
 
@@ -54,7 +65,7 @@ class EmbeddedCommunities:
         self._compile = compiled
         self._lock = Lock()
         self._vectors: tuple[tuple[int, int, str], Keys, Float32Array] | None = None
-        self._visible: OrderedDict[tuple[int, str], frozenset[int]] = OrderedDict()
+        self._visible: OrderedDict[tuple[int, str], _Visible] = OrderedDict()
 
     # Keeping them up to date
 
@@ -213,9 +224,14 @@ class EmbeddedCommunities:
             keys, cosines = keys[wanted], vectors[wanted] @ vector
             order = np.lexsort((keys, -cosines))
             scores = {int(keys[place]): float(cosines[place]) for place in order.tolist()}
-            compiled = self._compile(connection, filters)
-            if compiled.file_keys is not None or compiled.chunk_keys is not None:
-                scores |= _visible_scores(connection, list(scores)[: max(RESCORED, 2 * limit)], vector, compiled)
+            visible = self._left_by(connection, filters)
+            if visible is not None:
+                nearest = list(scores)[: max(RESCORED, 2 * limit)]
+                unknown = [key for key in nearest if key not in visible.vectors]
+                visible.vectors.update(_stand_ins(connection, unknown, self._compile(connection, filters)))
+                for key in nearest:
+                    instead = visible.vectors[key]
+                    scores[key] = scores[key] if instead is None else float(instead @ vector)
             ordered = sorted(scores, key=lambda key: (-scores[key], key))
             return [(key, scores[key]) for key in self._first_alive(connection, ordered, limit, filters)]
 
@@ -226,9 +242,9 @@ class EmbeddedCommunities:
         wanted = np.ones(len(keys), dtype=bool)
         if level is not None:
             wanted &= np.isin(keys, reads.keys_at_level(connection, level))
-        visible = self._visible_communities(connection, filters)
+        visible = self._left_by(connection, filters)
         if visible is not None:
-            wanted &= np.isin(keys, sorted(visible))
+            wanted &= np.isin(keys, sorted(visible.keys))
         return wanted
 
     def _first_alive(
@@ -236,8 +252,8 @@ class EmbeddedCommunities:
     ) -> list[int]:
         """The first communities, in their order, that have a visible member now."""
         compiled = self._compile(connection, filters)
-        visible = self._visible_communities(connection, filters)
-        waiting = list(keys) if visible is None else [key for key in keys if key in visible]
+        visible = self._left_by(connection, filters)
+        waiting = list(keys) if visible is None else [key for key in keys if key in visible.keys]
         found: list[int] = []
         for first in range(0, len(waiting), CHECKED_AT_ONCE):
             if len(found) >= limit:
@@ -261,8 +277,8 @@ class EmbeddedCommunities:
             self._vectors = (stamp, keys, vectors)
         return keys, vectors
 
-    def _visible_communities(self, connection: apsw.Connection, filters: SearchFilters | None) -> frozenset[int] | None:
-        """Communities that the visible chunks speak of; None when everything is visible."""
+    def _left_by(self, connection: apsw.Connection, filters: SearchFilters | None) -> _Visible | None:
+        """What a filter leaves of the communities; None when everything is visible."""
         if filters is None or filters.selects_all:
             return None
         name = (rows.read_generation(connection), filters.model_copy(update={"min_relevance": 0.0}).model_dump_json())
@@ -270,7 +286,7 @@ class EmbeddedCommunities:
             if name in self._visible:
                 self._visible.move_to_end(name)
                 return self._visible[name]
-        found = frozenset(reads.visible_communities(connection, self._compile(connection, filters)))
+        found = _Visible(frozenset(reads.visible_communities(connection, self._compile(connection, filters))))
         with self._lock:
             self._visible[name] = found
             while len(self._visible) > FILTER_CACHE:
@@ -281,25 +297,27 @@ class EmbeddedCommunities:
         return self._database.read()
 
 
-def _visible_scores(
-    connection: apsw.Connection, keys: Sequence[int], vector: Float32Array, compiled: CompiledFilter
-) -> dict[int, float]:
-    """Scores for communities whose own vector holds hidden text: that of the mean of their visible chunks instead."""
+def _stand_ins(
+    connection: apsw.Connection, keys: Sequence[int], compiled: CompiledFilter
+) -> dict[int, Float32Array | None]:
+    """For communities whose own vector holds hidden text, the mean of their visible chunks; None for the others."""
     whole = reads.wholly_visible(connection, keys, compiled)
     partial = [key for key in keys if key not in whole]
     cited = reads.sentences(connection, partial, compiled)
-    chunks: dict[int, list[int]] = {
-        key: list(dict.fromkeys(sentence.chunk_key for sentence in cited.get(key, ()))) for key in partial
-    }
-    uncited = [key for key in partial if not chunks[key]]
-    for key, entities in reads.key_entities(connection, uncited, VISIBLE_CHUNKS, compiled).items():
-        found = tables.chunks_mentioning(connection, [entity for entity, _ in entities], compiled)
-        chunks[key] = np.unique(np.concatenate([it[:VISIBLE_CHUNKS] for it in found.values()])).tolist()
+    chunks = {key: list(dict.fromkeys(it.chunk_key for it in found)) for key, found in cited.items()}
+    uncited = reads.key_entities(connection, [key for key in partial if key not in chunks], VISIBLE_CHUNKS, compiled)
+    wanted = sorted({entity for listed in uncited.values() for entity, _ in listed})
+    mentioned = tables.chunks_mentioning(connection, wanted, compiled)
+    for key, entities in uncited.items():
+        found = [chunk for entity, _ in entities for chunk in mentioned[entity][:VISIBLE_CHUNKS].tolist()]
+        chunks[key] = list(dict.fromkeys(found))[:VISIBLE_CHUNKS]
     vectors = reads.chunk_vectors(connection, sorted({key for listed in chunks.values() for key in listed}))
-    scores: dict[int, float] = {}
-    for key, listed in chunks.items():
-        known = [vectors[chunk] for chunk in listed[:VISIBLE_CHUNKS] if chunk in vectors]
-        mean = np.mean(known, axis=0) if known else np.zeros_like(vector)
-        length = float(np.linalg.norm(mean))
-        scores[key] = float(mean @ vector) / length if length > 0 else 0.0
-    return scores
+    means = {key: _mean([vectors[chunk] for chunk in listed if chunk in vectors]) for key, listed in chunks.items()}
+    # One without any visible chunk is left out of the results whatever its score.
+    return {key: means.get(key) for key in keys}
+
+
+def _mean(vectors: Sequence[Float32Array]) -> Float32Array:
+    """The direction that vectors have in common."""
+    total = np.sum(vectors, axis=0, dtype=np.float32)
+    return np.asarray(total / (np.linalg.norm(total) or 1.0), dtype=np.float32)
