@@ -83,9 +83,9 @@ if TYPE_CHECKING:
         DateRange,
         QueryClassification,
         QueryType,
+        RRFConfig,
         RelationHint,
         RerankConfig,
-        RRFConfig,
         SearchFilters,
         SearchMode,
         SearchOptions,
@@ -95,11 +95,11 @@ if TYPE_CHECKING:
     )
     from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
     from hybridrag.types.results import (
-        CorrectiveAction,
-        CorrectiveActionKind,
         CRAGReport,
         CRAGScore,
         CRAGVerdict,
+        CorrectiveAction,
+        CorrectiveActionKind,
         FoundBy,
         Highlight,
         HighlightOffset,
