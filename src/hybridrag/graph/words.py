@@ -1,6 +1,7 @@
 """The closed lists of words that extraction and linking go by: function words, section names, titles, cues.
 
-No list of names stands here: what is a person or a place follows from how a text writes about it.
+No list of people, companies or towns stands here: what a name is follows from how a text writes about it. Adjectives
+of origin and countries are closed classes, like the months.
 """
 
 from __future__ import annotations
