@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
-ENVIRONMENT = {**os.environ, "HYBRIDRAG_EMBEDDING_PROVIDER": "fake", "PYTHONUNBUFFERED": "1"}
+ENVIRONMENT = {
+    **os.environ,
+    "HYBRIDRAG_EMBEDDING_PROVIDER": "fake",
+    "HYBRIDRAG_GRAPH_EXTRACTOR": "light",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+FILES = 150
+"""Enough that an interruption comes in the middle."""
 
 
 @pytest.fixture
@@ -121,8 +130,8 @@ def test_quiet_prints_nothing_but_failures(home: Path) -> None:
 def test_interrupting_keeps_what_was_finished(home: Path) -> None:
     many = home / "many"
     many.mkdir()
-    for number in range(400):
-        (many / f"{number:03}.txt").write_text(f"Document {number}. " + "Some words to be embedded here. " * 300)
+    for number in range(FILES):
+        (many / f"{number:03}.txt").write_text(f"Document {number}. " + "Some words to be embedded here. " * 200)
     process = subprocess.Popen(
         [sys.executable, "-m", "hybridrag.apps.cli", "add", "many"],
         cwd=home,
@@ -133,7 +142,7 @@ def test_interrupting_keeps_what_was_finished(home: Path) -> None:
     )
     database = home / ".hybridrag" / "store.db-wal"
     until = time.monotonic() + 60
-    while time.monotonic() < until and not (database.exists() and database.stat().st_size > 1_000_000):
+    while time.monotonic() < until and not (database.exists() and database.stat().st_size > 1_500_000):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -141,6 +150,6 @@ def test_interrupting_keeps_what_was_finished(home: Path) -> None:
     assert "Traceback" not in err
     assert "interrupted; what is listed is kept" in out
     kept = json.loads(hybridrag(home, "status", "--json").stdout)["files"]
-    assert 0 < kept < 400
+    assert 0 < kept < FILES
     assert hybridrag(home, "check").returncode == 0
-    assert hybridrag(home, "add", "many").stdout.startswith(f"{400 - kept} added, {kept} unchanged")
+    assert hybridrag(home, "add", "many").stdout.startswith(f"{FILES - kept} added, {kept} unchanged")

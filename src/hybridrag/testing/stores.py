@@ -197,6 +197,9 @@ def every_index_honours_every_filter(store: Store) -> None:
     nothing = SearchFilters(workspace_ids=("nobody",))
     assert store.search_terms(Term("word"), 10, filters=nothing) == []
     assert store.search_vector(make_vector(1), 10, filters=nothing) == []
+    assert store.chunks([*wanted, *hidden], filters=nothing) == {}
+    assert store.graph.entity_list(10, filters=nothing) == []
+    assert set(store.graph.statistics(filters=nothing).values()) == {0}
     assert len(store.search_terms(Term("word"), 10, filters=SearchFilters(file_ids=()))) == 2
 
 

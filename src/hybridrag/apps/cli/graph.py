@@ -166,7 +166,7 @@ def aliases(*, entity: str | None, index: Path | None, config: Path | None, as_j
 
 
 @graph.command()
-@click.option("--format", "style", type=click.Choice(FORMATS), default="graphml", show_default=True)
+@click.option("--format", "style", type=click.Choice(FORMATS), default="graphml", show_default=True, help="As what.")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here; else to stdout.")
 @click.option("--limit", default=100_000, show_default=True, help="How many entities at most.")
 @workspace_option

@@ -36,6 +36,8 @@ class CompiledFilter:
 
         "m.chunk_key" -> " AND m.chunk_key IN (...)", or nothing when everything passes
         """
+        if self.excludes_all:
+            return " AND 0", []  # carray takes no empty array
         sql = ""
         values: list[Any] = []
         if self.file_keys is not None:
