@@ -21,8 +21,9 @@ _ERROR = re.compile(
 _CODE = re.compile(
     r"""
       ^[ \t]*(?:select\b.{1,200}\bfrom|insert\ into|update\ \w+\ set|delete\ from|(?:create|drop|alter)\ table)\b
-    | ^[ \t]*(?:def|class|func|fn)\ \w+[ \t]*[(:{] | ^[ \t]*from\ [\w.]+\ import\b | ^[ \t]*import\ [\w.]+[ \t]*(?:;|as\b|$)
-    | ^[ \t]*(?:const|let|var)\ \w+[ \t]*= | ^[ \t]*\#include\b | \bfunction[ \t]*\w*\( | [\w)\]][ \t]*[;{}][ \t]*$ | </?[a-z][\w-]*>
+    | ^[ \t]*(?:def|class|func|fn)\ \w+[ \t]*[(:{] | ^[ \t]*from\ [\w.]+\ import\b
+    | ^[ \t]*import\ [\w.]+[ \t]*(?:;|as\b|$) | ^[ \t]*(?:const|let|var)\ \w+[ \t]*= | ^[ \t]*\#include\b
+    | \bfunction[ \t]*\w*\( | [\w)\]][ \t]*[;{}][ \t]*$ | </?[a-z][\w-]*>
     | \w\(\)[ \t]*(?:[;{.]|=>|->) | ^[ \t]*[\w.]+[ \t]*=[ \t]*[\w.]+\( | ^[ \t]*[$>]\ \w+
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
