@@ -19,14 +19,16 @@ from hybridrag.types.ids import file_id_for
 from hybridrag.types.reports import FileState, Progress
 from hybridrag.types.terms import Term
 
+LONGER_THAN_A_SUMMARY = 500
+
 
 class CountingEmbedder(HashEmbedder):
-    """Counts the passages that it had to embed."""
+    """Counts the passages that it had to embed; names and the texts of communities are shorter."""
 
     embedded = 0
 
     def embed_passages(self, texts: Sequence[str], *, tokens: bool = False) -> Passages:
-        self.embedded += len(texts)
+        self.embedded += sum(len(text) > LONGER_THAN_A_SUMMARY for text in texts)
         return super().embed_passages(texts, tokens=tokens)
 
 

@@ -13,7 +13,7 @@ from hybridrag.engine import Engine
 from hybridrag.errors import InvalidInput, InvalidSettings, NotFound, StoreError
 from hybridrag.graph.llm_cache import FILE_NAME
 from hybridrag.testing.embedders import HashEmbedder
-from hybridrag.testing.llms import ScriptedLlm
+from hybridrag.testing.llms import Asked, ScriptedLlm
 from hybridrag.types.queries import SearchFilters
 
 FILES = {
@@ -76,6 +76,41 @@ def test_workspaces_bind_the_graph(engine: Engine) -> None:
     assert "Ada Lovelace" not in {entity.name for entity in other.find("Ada Lovelace")}
 
 
+def test_communities_cover_what_is_there_and_follow_every_change(engine: Engine, folder: Path) -> None:
+    top = engine.graph.communities(level=0, limit=100)
+    assert top
+    members = {entity for community in top for entity in community.entity_ids}
+    assert engine.graph.entity("Ada Lovelace").id in members
+    assert len(members) == engine.graph.statistics()["entities"]
+    assert engine.graph.community(top[0].id) == top[0]
+    (nearest, *_) = engine.graph.communities("Ada Lovelace and Charles Babbage", limit=1)
+    assert nearest.summary
+    (folder / "iso.md").unlink()
+    engine.sync(folder)
+    left = engine.graph.communities(level=0, limit=100)
+    assert "国際標準化機構" not in json.dumps([it.model_dump(mode="json") for it in left], ensure_ascii=False)
+    assert {entity for community in left for entity in community.entity_ids} < members
+    hidden = engine.graph.under(SearchFilters(workspace_ids=("nobody",)))
+    assert hidden.communities(level=0) == []
+    assert hidden.communities("Ada Lovelace") == []
+    with pytest.raises(NotFound):
+        hidden.community(left[0].id)
+
+
+def test_an_llm_words_communities_or_the_sentences_stand(tmp_path: Path, folder: Path) -> None:
+    chosen = settings(**{"graph.extractor": "llm", "llm.model": "scripted"})
+
+    def say(asked: Asked) -> str:
+        return answer(asked) if asked.schema is not None else "About early computing."
+
+    engine = Engine.open(tmp_path / "llm", settings=chosen, embedder=HashEmbedder(), llm=ScriptedLlm(say))
+    engine.add(folder)
+    for friend in ("Charles Babbage", "Mary Somerville", "Luigi Menabrea"):
+        engine.add(text=f"In this letter Ada Lovelace thanks {friend}.", name=f"{friend}.txt")
+    summaries = {community.summary for community in engine.graph.communities(level=0, limit=50)}
+    assert "About early computing." in summaries
+
+
 def test_the_graph_is_exported_and_plotted(engine: Engine) -> None:
     graph = engine.graph
     names = {entity["name"] for entity in json.loads(graph.export("json"))["entities"]}
@@ -110,11 +145,14 @@ def test_rebuilding_gives_the_same_graph_and_keeps_decisions(engine: Engine) -> 
     assert json.loads(engine.graph.export("json"))["entities"] == json.loads(before)["entities"]
 
 
+PEOPLE = ("Ada Lovelace", "Charles Babbage", "Mary Somerville", "Luigi Menabrea", "Atlantis")
+
+
 def answer(messages: object) -> str:
     del messages
     return json.dumps(
         {
-            "entities": [{"name": "Ada Lovelace", "type": "person"}, {"name": "Atlantis", "type": "place"}],
+            "entities": [{"name": name, "type": "person"} for name in PEOPLE],
             "relations": [],
         }
     )

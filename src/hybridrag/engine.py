@@ -21,13 +21,15 @@ from hybridrag.documents.isolate import IsolatedReader
 from hybridrag.documents.limits import ReadLimits
 from hybridrag.documents.read import load_file, read_document
 from hybridrag.documents.walk import find_files
-from hybridrag.errors import DocumentError, InvalidInput
+from hybridrag.errors import DocumentError, InvalidInput, StageError
+from hybridrag.graph.communities import WriteSummary, rebuild_communities, update_communities
 from hybridrag.graph.extract import Extractor
 from hybridrag.graph.extract_llm import Estimate, LlmExtractor, LlmReport
 from hybridrag.graph.knowledge import KnowledgeGraph
 from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.resemble import NameComparer
+from hybridrag.graph.summarise_llm import summarise_by_llm
 from hybridrag.ingest import Ingest, Read, Source, removed
 from hybridrag.parts import as_passages, make_embedder, make_extractor, make_limits
 from hybridrag.protocols import Embedder, Llm, Problem, StoreStatus
@@ -182,10 +184,9 @@ class Engine:
             if _is_below(file.name, root) and file.name not in there
         ]
         self._store.remove_files([file.id for file in gone])
-        if gone:
-            self._settle()
+        notes = self._settle() if gone else report.notes
         outcomes = (*report.outcomes, *(removed(file.name, file.id) for file in gone))
-        return IngestReport(outcomes=outcomes, seconds=time.monotonic() - began)
+        return IngestReport(outcomes=outcomes, seconds=time.monotonic() - began, notes=notes)
 
     def remove(
         self, *targets: str | Path | FileId, workspace: str | None = None, everything: bool = False
@@ -208,9 +209,9 @@ class Engine:
                     FileOutcome(name=str(target), state=FileState.FAILED, reason=f"{target}: it is not in the index.")
                 )
         self._store.remove_files(list(chosen))
-        self._settle()
+        notes = self._settle()
         outcomes.extend(removed(file.name, file.id) for file in chosen.values())
-        return IngestReport(outcomes=tuple(outcomes), seconds=time.monotonic() - began)
+        return IngestReport(outcomes=tuple(outcomes), seconds=time.monotonic() - began, notes=notes)
 
     # Search
 
@@ -322,6 +323,7 @@ class Engine:
             if on_progress is not None:
                 on_progress(Progress(stage="graph", files_done=number + 1, files_total=len(files), chunks_done=done))
         self._store.bind_extractor(extractor.name, replace=True)
+        rebuild_communities(self._store, embed=self._embed_names, write_summary=self._write_summary())
         return done
 
     def close(self) -> None:
@@ -467,14 +469,30 @@ class Engine:
                 stop=stop,
             )
             try:
-                return ingest.run(sources, failures)
+                report = ingest.run(sources, failures)
             finally:
                 self._on_progress = None
-                self._settle()
+                self._store.flush()
+        return report.model_copy(update={"notes": self._settle()})
 
-    def _settle(self) -> None:
-        """After a change: save what opens faster, and forget what an LLM said of text that is gone."""
+    def _settle(self) -> tuple[str, ...]:
+        """After a change: communities up to date, fast opening next time; what could not be done now."""
+        notes: tuple[str, ...] = ()
+        try:
+            update_communities(self._store, embed=self._embed_names, write_summary=self._write_summary())
+        except StageError as error:
+            notes = (f"Communities wait for their vectors until the next change: {error}",)
         self._store.flush()
+        self._forget_llm_answers()
+        return notes
+
+    def _write_summary(self) -> WriteSummary | None:
+        """How an LLM words a community, where the settings let it extract; else sentences stand for themselves."""
+        llm = self._extractor.llm if isinstance(self._extractor, LlmExtractor) else None
+        return None if llm is None else partial(summarise_by_llm, llm)
+
+    def _forget_llm_answers(self) -> None:
+        """Nothing that an LLM said of a text outlives the text."""
         answers = self.path / FILE_NAME
         if not answers.exists():
             return

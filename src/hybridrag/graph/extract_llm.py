@@ -135,6 +135,11 @@ class LlmExtractor:
         self._breaker = _Breaker()
 
     @property
+    def llm(self) -> Llm:
+        """What it asks."""
+        return self._llm
+
+    @property
     def name(self) -> str:
         """Such as "llm 1 (gpt-4o-mini), light 1"."""
         return f"llm {PROMPT_VERSION} ({self._llm.info.name}), {self._local.name}"

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from hybridrag.errors import InvalidInput, NotFound
+from hybridrag.graph.community_views import CommunityView, view_communities
 from hybridrag.graph.export import GraphData, to_csv, to_graphml, to_json
 from hybridrag.graph.names import name_key
 from hybridrag.graph.plot import to_html, to_svg
 from hybridrag.graph.walk import Walk, WalkLimits, walk
-from hybridrag.protocols import EntityRow, FactRow, GraphStore, Store
+from hybridrag.protocols import EntityRow, FactRow, GraphStore, StoreWithCommunities
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk
-from hybridrag.types.graph import Entity, Evidence, GraphPath, Neighbour, PathStep, Relation
-from hybridrag.types.ids import EntityId, relation_id_for
+from hybridrag.types.graph import Community, Entity, Evidence, GraphPath, Neighbour, PathStep, Relation
+from hybridrag.types.ids import CommunityId, EntityId, relation_id_for
 from hybridrag.types.queries import SearchFilters
 
 FUZZY_FROM = 0.75
@@ -61,7 +62,9 @@ class KnowledgeGraph:
     engine.graph.entity("国際標準化機構") -> Entity(name="国際標準化機構", aliases=("ISO",), ...)
     """
 
-    def __init__(self, store: Store, *, embed: Embed | None = None, filters: SearchFilters | None = None) -> None:
+    def __init__(
+        self, store: StoreWithCommunities, *, embed: Embed | None = None, filters: SearchFilters | None = None
+    ) -> None:
         self._store = store
         self._embed = embed
         self._filters = filters
@@ -175,6 +178,40 @@ class KnowledgeGraph:
         with self._store.snapshot():
             return walk(self._graph, entities=entities or {}, chunks=chunks or {}, limits=limits, filters=self._filters)
 
+    # Communities
+
+    def communities(self, text: str | None = None, *, level: int | None = None, limit: int = 10) -> list[Community]:
+        """The communities nearest in meaning to a text or, without one, the weightiest of a level (0 is the coarsest).
+
+        Title, key entities and summary are made of what the filter leaves; a community of which nothing is left is
+        not there.
+        """
+        with self._store.snapshot():
+            kept = self._store.communities
+            if text is None:
+                keys = kept.at_level(level or 0, limit, filters=self._filters)
+            elif self._embed is None:
+                return []
+            else:
+                found = kept.search(self._embed([text])[0], limit, level=level, filters=self._filters)
+                keys = [key for key, _ in found]
+            return [
+                self._community(view) for view in view_communities(self._store, keys, filters=self._filters).values()
+            ]
+
+    def community(self, community_id: CommunityId) -> Community:
+        """One community.
+
+        Raises:
+            NotFound: there is none of that id that this caller may see.
+        """
+        with self._store.snapshot():
+            key = self._store.communities.find([community_id], filters=self._filters).get(community_id)
+            views = view_communities(self._store, [key], filters=self._filters) if key is not None else {}
+            for view in views.values():
+                return self._community(view)
+            raise NotFound("community", community_id)
+
     # The whole
 
     def statistics(self) -> dict[str, int]:
@@ -268,6 +305,21 @@ class KnowledgeGraph:
     def _entity(self, row: EntityRow) -> Entity:
         identity = self._graph.entity_ids([row.key])[row.key]
         return Entity(id=identity, name=row.name, type=row.type, aliases=row.aliases, mention_count=row.mentions)
+
+    def _community(self, view: CommunityView) -> Community:
+        members = self._store.communities.members(view.key, filters=self._filters)
+        ids = self._graph.entity_ids([member.entity_key for member in members])
+        shown = {row.key for row in view.key_entities}
+        return Community(
+            id=view.id,
+            level=view.level,
+            parent_id=view.parent_id,
+            title=view.title,
+            summary=view.summary,
+            entity_ids=tuple(ids.values()),
+            key_entities=tuple(ids[key] for key in ids if key in shown),
+            rank=view.rank,
+        )
 
     def _key_of(self, name: str | EntityId) -> int | None:
         if isinstance(name, EntityId):

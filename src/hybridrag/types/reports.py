@@ -48,6 +48,8 @@ class IngestReport(Model):
     """How long it took."""
     interrupted: bool = False
     """Whether it was stopped early; what is listed is done and stays."""
+    notes: tuple[str, ...] = ()
+    """What could not be done now and is made good later."""
 
     def count(self, state: FileState) -> int:
         """How many files ended so."""

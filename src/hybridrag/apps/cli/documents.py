@@ -184,6 +184,8 @@ def _finish(ctx: click.Context, report: IngestReport, *, as_json: bool, quiet: b
     else:
         for outcome in report.failed:
             click.echo(f"failed: {outcome.reason}", err=True)
+        for note in report.notes:
+            click.echo(f"note: {note}", err=True)
         if not quiet:
             click.echo(_summary(report))
     if report.interrupted:
