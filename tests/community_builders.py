@@ -127,7 +127,10 @@ def _check_sums(store: EmbeddedStore, paths: Mapping[int, tuple[int, ...]], node
     inside = dict.fromkeys(nodes, 0.0)
     total = dict.fromkeys(nodes, 0.0)
     strength = dict.fromkeys(paths, 0.0)
+    degree = dict.fromkeys(paths, 0.0)
     for (one, other), weight in weights.items():
+        degree[one] += weight
+        degree[other] += weight
         for left, right in zip(paths[one], paths[other], strict=False):
             total[left] += weight
             total[right] += weight
@@ -142,6 +145,7 @@ def _check_sums(store: EmbeddedStore, paths: Mapping[int, tuple[int, ...]], node
     }
     places = store.communities.places(sorted(paths))
     assert {entity: row.strength for entity, row in places.items()} == strength
+    assert {entity: row.degree for entity, row in places.items()} == degree
     assert store.communities.state().weight == sum(weights.values())
 
 

@@ -23,7 +23,7 @@ from hybridrag.graph import communities as module
 from hybridrag.graph import community_tree, community_upkeep
 from hybridrag.graph.communities import rebuild_communities, update_communities
 from hybridrag.graph.community_ties import divide, make_graph, modularity, neighbours, share
-from hybridrag.graph.community_tree import MAX_MEMBERS, grow
+from hybridrag.graph.community_tree import grow
 from hybridrag.graph.community_views import communities_at, communities_of
 from hybridrag.protocols import Ties
 from hybridrag.stores.embedded.store import EmbeddedStore
@@ -59,6 +59,14 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 @pytest.fixture
 def store(opened: Open) -> EmbeddedStore:
     return opened()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Communities that are divided early, so that a small test has several levels."""
+    monkeypatch.setattr(community_tree, "MAX_MEMBERS", 30)
+    monkeypatch.setattr(community_upkeep, "MAX_MEMBERS", 30)
+    monkeypatch.setattr(community_upkeep, "MAX_LOCAL", 45)
 
 
 def planted(number: int, *, groups: int, size: int, outside: float = 0.1) -> list[str]:
@@ -99,6 +107,7 @@ def test_entities_that_share_chunks_form_a_community(store: EmbeddedStore) -> No
 
 
 @pytest.mark.heavy
+@pytest.mark.usefixtures("small")
 def test_the_same_documents_give_the_same_communities_in_whatever_order_they_came(opened: Open) -> None:
     files = {f"f{number}": planted(number, groups=3, size=60, outside=0.03) for number in range(100)}
     stores = []
@@ -123,6 +132,7 @@ def test_another_seed_may_divide_otherwise_but_never_loses_an_entity(store: Embe
         check_communities(store)
 
 
+@pytest.mark.usefixtures("small")
 def test_what_is_too_large_to_tell_is_divided_and_the_rest_stands_for_itself_below(store: EmbeddedStore) -> None:
     for number in range(80):
         put_marked(store, f"f{number}", planted(number, groups=2, size=60, outside=0.02))
@@ -160,6 +170,7 @@ def test_an_empty_index_has_no_communities(store: EmbeddedStore) -> None:
     check_communities(store)
 
 
+@pytest.mark.usefixtures("small")
 def test_communities_of_an_entity_come_from_the_coarsest_down(store: EmbeddedStore) -> None:
     for number in range(60):
         put_marked(store, f"f{number}", planted(number, groups=2, size=60, outside=0.02))
@@ -297,6 +308,7 @@ def test_a_community_that_lost_what_held_it_together_is_divided(store: EmbeddedS
     assert parted[keys["xa"]] != parted[keys["ya"]]
 
 
+@pytest.mark.usefixtures("small")
 def test_a_community_that_grew_too_large_is_divided(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FRESH_SHARE", 100.0)
     put_marked(store, "seed", planted(0, groups=1, size=10))
@@ -308,7 +320,7 @@ def test_a_community_that_grew_too_large_is_divided(store: EmbeddedStore, monkey
             check_communities(store)
     assert len(store.communities.level_counts()) > 1
     leaves = store.communities.nodes(store.communities.at_level(4, 1_000) or store.communities.at_level(1, 1_000))
-    assert max(node.size for node in leaves.values()) <= 3 * MAX_MEMBERS
+    assert max(node.size for node in leaves.values()) <= 90
 
 
 @pytest.mark.heavy

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from community_builders import CountingEmbedder, check_communities, put_marked
 from hybridrag.errors import NotFound, ProviderError
+from hybridrag.graph import community_tree
 from hybridrag.graph.communities import rebuild_communities, text_for_vector, update_communities
 from hybridrag.graph.community_views import (
     CommunityView,
@@ -273,18 +274,30 @@ def test_a_model_that_fails_is_asked_again_the_next_time(store: EmbeddedStore) -
 
 def test_a_model_that_fails_three_times_in_a_row_is_not_asked_further(store: EmbeddedStore) -> None:
     for number in range(6):
-        put_marked(store, f"f{number}", [f"{{A{number}}} met {{B{number}}}. {{B{number}}} met {{A{number}}} again."])
+        put_marked(
+            store, f"f{number}", [f"{{A{number}}} met {{B{number}}}.", f"Then {{B{number}}} left {{A{number}}}."]
+        )
     pen = Pen(*[ProviderError("llm", "no answer")] * 9)
     report = update_communities(store, embed=CountingEmbedder(), write_summary=pen)
     assert len(pen.asked) == 3
     assert report.embedded == 6
 
 
-def test_a_single_sentence_needs_no_summary(store: EmbeddedStore) -> None:
-    put_marked(store, "note", ["{Alpha} met {Beta}."])
-    pen = Pen()
-    update_communities(store, embed=CountingEmbedder(), write_summary=pen)
+def test_what_a_single_chunk_tells_needs_no_summary_and_is_found_by_the_chunks_own_vector(store: EmbeddedStore) -> None:
+    put_marked(store, "note", ["{Alpha} met {Beta}. {Beta} left."])
+    pen, embedder = Pen(), CountingEmbedder()
+    update_communities(store, embed=embedder, write_summary=pen)
     assert pen.asked == []
+    assert embedder.texts == []
+    (view,) = search_communities(store, make_vector("Alpha met Beta. Beta left."), 5)
+    assert view.score == pytest.approx(1.0, abs=1e-2)
+
+
+def test_sentences_that_say_nearly_the_same_are_said_once(store: EmbeddedStore) -> None:
+    put_marked(store, "log", [f"{{Alpha}} met {{Beta}} in the large meeting room number {n}." for n in range(5)])
+    update_communities(store, embed=CountingEmbedder())
+    (view,) = everything(store)
+    assert len(view.sentences) == 1
 
 
 def test_a_written_summary_is_hidden_with_any_sentence_it_was_written_from(store: EmbeddedStore) -> None:
@@ -296,6 +309,27 @@ def test_a_written_summary_is_hidden_with_any_sentence_it_was_written_from(store
     assert "bought" not in everything(store, only("open"))[0].summary
     store.remove_files([hidden])
     assert "bought" not in everything(store)[0].summary, "nor once it is gone, before any update"
+
+
+def test_a_written_summary_is_hidden_with_any_name_of_the_title_it_was_written_under(store: EmbeddedStore) -> None:
+    # The title went to the model too, and may name what no cited sentence does.
+    put_marked(
+        store, "open", ["{Anna} met {Bert}. Dinner was late.", "{Bert} saw {Anna} at the sea."], workspace="open"
+    )
+    put_marked(store, "hidden", ["{Anna}, {Bert}, {Zorro}"], workspace="hidden")
+    update_communities(store, embed=CountingEmbedder(), write_summary=lambda title, _: f"All of {title}.")
+    (view,) = everything(store)
+    assert "Zorro" in view.summary
+    assert {it.text for it in view.sentences} == {"Anna met Bert.", "Bert saw Anna at the sea.", "Anna, Bert, Zorro"}
+    assert "Zorro" not in repr(everything(store, only("open")))
+
+
+def test_dates_come_last_among_the_key_entities(store: EmbeddedStore) -> None:
+    put_marked(store, "f", [f"{{Anna}} and {{Bert}} met in {{2001}}, part {number}." for number in range(3)])
+    put_marked(store, "g", ["{2001} was the year of {Bert}.", "{2001} ended."])
+    update_communities(store, embed=CountingEmbedder())
+    (view,) = everything(store)
+    assert [entity.name for entity in view.key_entities][-1] == "2001"
 
 
 # Filters and what is gone
@@ -411,13 +445,12 @@ def test_nothing_of_a_hidden_file_is_seen_through_a_filter(
         store.bind_model(MODEL)
         for place, parts in enumerate(texts):
             put_marked(store, f"f{place}", parts, workspace=f"w{place}")
-        embedder = CountingEmbedder()
-        update_communities(store, embed=embedder, write_summary=lambda title, lines: f"{title}: {' '.join(lines)}")
+        update_communities(store, embed=CountingEmbedder(), write_summary=lambda title, said: title + " ".join(said))
         if stale:
             put_marked(store, "f0", texts[0][1:] or ["{Name00} is left."], workspace="w0")
         filters = SearchFilters(workspace_ids=tuple(f"w{place}" for place in sorted(shown)))
         views = everything(store, filters)
-        views += search_communities(store, make_vector(embedder.texts[0]), 50, filters=filters)
+        views += search_communities(store, make_vector("any"), 50, filters=filters)
         seen = repr(views) + "".join(get_community(store, view.id, filters=filters).model_dump_json() for view in views)
         visible = "".join(text for place, parts in enumerate(texts) for text in parts if place in shown)
         if stale and 0 in shown:
@@ -456,7 +489,8 @@ def test_the_community_whose_text_is_nearest_comes_first(store: EmbeddedStore) -
     assert search_communities(store, make_vector(1), 0) == []
 
 
-def test_a_search_may_be_kept_to_one_level(store: EmbeddedStore) -> None:
+def test_a_search_may_be_kept_to_one_level(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(community_tree, "MAX_MEMBERS", 30)
     rng = random.Random(1)
     for number in range(60):
         group = number % 2 * 60
@@ -475,7 +509,7 @@ def test_a_search_may_be_kept_to_one_level(store: EmbeddedStore) -> None:
 
 def test_a_community_that_is_hidden_in_part_is_scored_by_what_is_visible_of_it(store: EmbeddedStore) -> None:
     put_marked(store, "open", ["{Sony} met {Nikon}."], workspace="open")
-    put_marked(store, "secret", ["{Sony} met {Nikon} and {Canon}."], workspace="secret")
+    put_marked(store, "secret", ["The merger of {Sony}, {Nikon} and {Canon} failed."], workspace="secret")
     embedder = CountingEmbedder()
     update_communities(store, embed=embedder)
     (view,) = search_communities(store, make_vector(embedder.texts[0]), 5)

@@ -583,6 +583,8 @@ class MemberRow:
     entity_id: EntityId
     strength: float
     """The weight of its ties within that community."""
+    degree: float
+    """The weight of all its ties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,7 +601,7 @@ class CommunityProfile:
     """What a community is shown by: keys and places only, so that nothing outlives the chunks it came from."""
 
     key_entities: tuple[tuple[int, float], ...]
-    """The entities that matter most with their strength, the first of all first."""
+    """The entities that matter most with how much, the first of all first."""
     sentences: tuple[SentenceRow, ...]
     text_hash: bytes
     """Of its title and sentences: what its embedding and written summary are kept under."""
@@ -696,6 +698,10 @@ class CommunityStore(Protocol):
         """The file that mentions each entity most, of several the one whose id sorts first."""
         ...
 
+    def dates(self, entity_keys: Sequence[int] | None = None) -> set[int]:
+        """Those of the entities that are dates wherever they are mentioned; None means of all."""
+        ...
+
     def chunk_ids(self, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
         """The public ids of chunks: an order that does not depend on when they were added."""
         ...
@@ -771,7 +777,7 @@ class CommunityStore(Protocol):
     def key_entities(
         self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None
     ) -> dict[int, list[tuple[int, float]]]:
-        """The visible members that matter most in each community, with their strength."""
+        """The visible members that matter most in each community, with how much."""
         ...
 
     def sentences(
@@ -780,8 +786,11 @@ class CommunityStore(Protocol):
         """The visible sentences that tell what each community is about, the most telling first."""
         ...
 
-    def written(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, str]:
-        """The written summaries of those communities whose every sentence is visible."""
+    def written(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, tuple[bytes, str]]:
+        """The written summaries of those communities whose every sentence and key entity is visible.
+
+        Each with the hash of the text that it was written from, for the caller to see that it is the one at hand.
+        """
         ...
 
     def mention_places(

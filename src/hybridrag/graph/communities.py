@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -50,8 +50,8 @@ EMBEDDED_AT_ONCE = 64
 LLM_FAILURES = 3
 """After so many in a row the language model is not asked again in this update."""
 
-MIN_WRITTEN_FROM = 2
-"""Sentences: a summary of one is that sentence."""
+MIN_CHUNKS = 2
+"""What fewer chunks tell needs no summary and no vector of its own: the chunk is there to be read, and has one."""
 
 Embed = Callable[[Sequence[str]], Float32Array]
 """Texts to unit vectors, one row each."""
@@ -71,7 +71,7 @@ class CommunityReport:
     fresh: bool
     """Whether they were found from nothing."""
     embedded: int
-    """How many had a new text, and got a new vector for it."""
+    """How many had a new text from several chunks, and got a new vector for it."""
     written: int
     """How many summaries a language model wrote."""
     modularity: float
@@ -183,7 +183,7 @@ def _found_afresh(
         by_key[np.searchsorted(keys, first)], by_key[np.searchsorted(keys, second)], weights, len(ordered)
     )
     nodes, members = _planted(store, grow(graph, seed=seed), ordered, ids)
-    profiles, texts = _profiles(store, _strongest(nodes, members))
+    profiles, texts = _profiles(store, _strongest(nodes, members, store.communities.dates()))
     weight = float(weights.sum())
     tops = [node for node in nodes.values() if node.level == 0]
     best = modularity(sum(node.inside for node in tops), sum(node.total**2 for node in tops), weight)
@@ -222,8 +222,8 @@ def _planted(
         identity = community_id_for(0, (ids[entity] for entity in group))
         nodes[key] = CommunityNode(key, identity, 0, 0, len(group), 0.0, 0.0, home_file=file)
         leaves.update(dict.fromkeys(group, key))
-    rows = zip(entities.tolist(), tree.strengths.tolist(), strict=True)
-    return nodes, [MemberRow(entity, leaves[entity], ids[entity], strength) for entity, strength in rows]
+    rows = zip(entities.tolist(), tree.strengths.tolist(), tree.degrees.tolist(), strict=True)
+    return nodes, [MemberRow(entity, leaves[entity], ids[entity], *weights) for entity, *weights in rows]
 
 
 def _by_home(store: StoreWithCommunities, entities: Sequence[int]) -> dict[int, list[int]]:
@@ -233,16 +233,23 @@ def _by_home(store: StoreWithCommunities, entities: Sequence[int]) -> dict[int, 
     return groups
 
 
-def _strongest(nodes: Mapping[int, CommunityNode], members: Sequence[MemberRow]) -> dict[int, list[tuple[int, float]]]:
-    """The key entities of each community; of one that is divided, the best of its parts' best."""
-    found: dict[int, list[MemberRow]] = {key: [] for key in nodes}
+def _strongest(
+    nodes: Mapping[int, CommunityNode], members: Sequence[MemberRow], dates: Collection[int]
+) -> dict[int, list[tuple[int, float]]]:
+    """The members that matter most in each community.
+
+    Those with the strongest ties within it; in one that is divided, of its parts' first those tied most overall.
+    Dates come last: they tie everything, and tell little.
+    """
+    found: dict[int, list[tuple[float, MemberRow]]] = {key: [] for key in nodes}
     for member in members:
-        found[member.community_key].append(member)
+        found[member.community_key].append((member.strength, member))
     for key, node in sorted(nodes.items(), key=lambda item: -item[1].level):
-        found[key] = sorted(found[key], key=lambda it: (-it.strength, it.entity_id))[:KEY_ENTITIES]
+        found[key].sort(key=lambda it: (it[1].entity_key in dates, -it[0], it[1].entity_id))
+        del found[key][KEY_ENTITIES:]
         if node.parent_key:
-            found[node.parent_key].extend(found[key])
-    return {key: [(it.entity_key, it.strength) for it in listed] for key, listed in found.items()}
+            found[node.parent_key].extend((member.degree, member) for _, member in found[key])
+    return {key: [(member.entity_key, weight) for weight, member in listed] for key, listed in found.items()}
 
 
 # What they are about
@@ -266,7 +273,7 @@ def _profiles(
 def _told_anew(
     store: StoreWithCommunities, embed: Embed, write_summary: WriteSummary | None, known: Mapping[bytes, Told]
 ) -> tuple[int, int]:
-    """Give every text that has none its vector, and a written summary; how many of each."""
+    """Give every text that has none its vector, and a written summary; how many of each were made."""
     pen = _Pen(write_summary)
     without_vector = set(store.communities.untold(ask=False).values())
     waiting = iter(store.communities.untold(ask=pen.is_there).items())
@@ -274,13 +281,21 @@ def _told_anew(
     while batch := dict(islice(waiting, EMBEDDED_AT_ONCE)):
         summaries = [(told, pen.write(told)) for told in _texts(store, batch, known)]
         new = [(told, it) for told, it in summaries if it is not None or told.text_hash in without_vector]
-        if new:
-            vectors = embed([text_for_vector(told.title, it or told.summary) for told, it in new])
-            store.communities.write_texts(
-                [CommunityText(told.text_hash, vector, it) for (told, it), vector in zip(new, vectors, strict=True)]
-            )
-            embedded += len(new)
+        vectors = _chunk_vectors(store, [told for told, _ in new])
+        apart = [(told, it) for told, it in new if told.text_hash not in vectors]
+        if apart:
+            made = embed([text_for_vector(told.title, it or told.summary) for told, it in apart])
+            vectors.update((told.text_hash, vector) for (told, _), vector in zip(apart, made, strict=True))
+        store.communities.write_texts([CommunityText(told.text_hash, vectors[told.text_hash], it) for told, it in new])
+        embedded += len(apart)
     return embedded, pen.written
+
+
+def _chunk_vectors(store: StoreWithCommunities, texts: Sequence[Told]) -> dict[bytes, Float32Array]:
+    """The vectors of what a single chunk tells: its own, which costs nothing."""
+    single = {told.text_hash: told.chunk_keys[0] for told in texts if 0 < len(told.chunk_keys) < MIN_CHUNKS}
+    vectors = store.vectors(sorted(set(single.values())))
+    return {text: vectors[chunk] for text, chunk in single.items() if chunk in vectors}
 
 
 def _texts(store: StoreWithCommunities, wanted: Mapping[int, bytes], known: Mapping[bytes, Told]) -> list[Told]:
@@ -316,7 +331,7 @@ class _Pen:
         """A summary; "" where the model has none to give, None where it was not or could not be asked."""
         if self._write is None or not self.is_there:
             return None
-        if len(told.sentences) < MIN_WRITTEN_FROM:
+        if len(told.chunk_keys) < MIN_CHUNKS:
             return ""
         try:
             summary = self._write(told.title, [text for _, text in told.sentences])

@@ -49,6 +49,7 @@ class Ledger:
         self._communities = store.communities
         self._ties = dict(ties)
         self._strength: dict[int, float] = {}
+        self._degree: dict[int, float] = {}
         self._paths: dict[int, tuple[int, ...]] = {}
         self._members: dict[int, set[int]] = {}
         self._children: dict[int, list[int]] = {}
@@ -85,6 +86,7 @@ class Ledger:
         self.leaf.setdefault(row.entity_key, row.community_key)
         self.ids.setdefault(row.entity_key, row.entity_id)
         self._strength.setdefault(row.entity_key, row.strength)
+        self._degree.setdefault(row.entity_key, row.degree)
 
     def know_ids(self, entities: Iterable[int]) -> None:
         """Read the public ids of entities."""
@@ -197,6 +199,9 @@ class Ledger:
 
     def count(self, one: int, other: int, weight: float) -> None:
         """Add the weight of a tie to the communities on both paths, down to where they part."""
+        for entity in (one, other):
+            self._degree[entity] = self._degree.get(entity, 0.0) + weight
+            self._restrung.add(entity)
         for left, right in zip(self.path(one), self.path(other), strict=False):
             self.nodes[left].total += weight
             self.nodes[right].total += weight
@@ -206,7 +211,6 @@ class Ledger:
             self.nodes[left].inside += weight
         for entity in (one, other):
             self._strength[entity] = self._strength.get(entity, 0.0) + weight
-            self._restrung.add(entity)
 
     def count_all(self, ties: Iterable[Ties], sign: int) -> None:
         """Add, or with -1 take out, everything that chunks tie."""
@@ -289,22 +293,36 @@ class Ledger:
     def rows(self) -> list[MemberRow]:
         """The entities whose place or strength differs from what is stored."""
         return [
-            MemberRow(entity, self.leaf[entity], self.ids[entity], self._strength.get(entity, 0.0))
+            MemberRow(
+                entity,
+                self.leaf[entity],
+                self.ids[entity],
+                self._strength.get(entity, 0.0),
+                self._degree.get(entity, 0.0),
+            )
             for entity in sorted(self.moved | self._restrung)
             if entity in self.leaf
         ]
 
     def key_entities(self) -> dict[int, list[tuple[int, float]]]:
-        """The strongest members of whatever is shown anew; of one that is divided, the best of its parts' best."""
+        """The members that matter most in whatever is shown anew.
+
+        Those with the strongest ties within it; in one that is divided, of its parts' first those tied most overall.
+        Dates come last: they tie everything, and tell little.
+        """
         listed: dict[int, list[tuple[int, float]]] = {}
         for key in sorted(self.shown_anew - self.removed, key=lambda it: -self.nodes[it].level):
             parts = self.children(key)
             known = self._communities.profiles([part for part in parts if part not in listed])
-            found = [pair for part in parts for pair in listed.get(part) or known[part].key_entities]
+            first = [entity for part in parts for entity, _ in listed.get(part) or known[part].key_entities]
+            self.learn(first)
+            found = [(entity, self._degree.get(entity, 0.0)) for entity in first]
             if not parts:
                 found = [(entity, self._strength.get(entity, 0.0)) for entity in self.members(key)]
+            dates = self._communities.dates([entity for entity, _ in found])
             self.know_ids(entity for entity, _ in found)
-            listed[key] = sorted(found, key=lambda pair: (-pair[1], self.ids[pair[0]]))[:KEY_ENTITIES]
+            found.sort(key=lambda pair: (pair[0] in dates, -pair[1], self.ids[pair[0]]))
+            listed[key] = found[:KEY_ENTITIES]
         return listed
 
     def modularity(self, weight: float) -> float:

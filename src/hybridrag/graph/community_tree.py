@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hybridrag.graph.community_ties import Graph, Weights, divide, induced
 
-MAX_MEMBERS = 50
-"""A community with more entities is divided: a title and a few sentences can tell what some dozens have in common."""
+MAX_MEMBERS = 100
+"""A community with more entities is divided: a title and a few sentences can tell what some dozens have in common.
+With half as many, an encyclopaedia got half again as many communities to embed, and no clearer ones."""
 
 MAX_LEVELS = 5
 """Leiden divides a group of n into some √n; five times over that is enough for any number of entities."""
@@ -37,6 +38,8 @@ class Tree:
     """For each node the branch that is not divided further; -1 for a node without ties."""
     strengths: Weights
     """For each node the weight of its ties within that branch."""
+    degrees: Weights
+    """For each node the weight of all its ties."""
 
 
 def grow(graph: Graph, *, seed: int) -> Tree:
@@ -44,7 +47,8 @@ def grow(graph: Graph, *, seed: int) -> Tree:
 
     two triangles joined by one edge -> two branches of three members each on level 0
     """
-    tree = Tree([], np.full(len(graph), -1, dtype=np.int64), np.zeros(len(graph)))
+    degrees = np.bincount(graph.rows(), graph.weights, len(graph))
+    tree = Tree([], np.full(len(graph), -1, dtype=np.int64), np.zeros(len(graph)), degrees)
     tied = np.flatnonzero(np.diff(graph.starts))
     waiting = deque([(induced(graph, tied), tied, -1)] if len(tied) else [])
     while waiting:

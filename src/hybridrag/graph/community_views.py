@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hybridrag.errors import NotFound
-from hybridrag.graph.summarise import KEY_ENTITIES, SHOWN_SENTENCES, Told, join_sentences, tell, title_of
+from hybridrag.graph.summarise import KEY_ENTITIES, Told, tell, title_of
 from hybridrag.protocols import CommunityRow, EntityRow, SentenceRow, StoreWithCommunities
 from hybridrag.types.base import Float32Array
 from hybridrag.types.graph import Community
@@ -86,15 +86,18 @@ def _told(
     return told
 
 
-def _view(row: CommunityRow, told: Told, key_entities: list[EntityRow], written: Mapping[int, str]) -> CommunityView:
-    shown = told.sentences[:SHOWN_SENTENCES]
+def _view(
+    row: CommunityRow, told: Told, key_entities: list[EntityRow], written: Mapping[int, tuple[bytes, str]]
+) -> CommunityView:
+    text_hash, summary = written.get(row.key, (b"", ""))
     return CommunityView(
         key=row.key,
         id=row.id,
         level=row.level,
         parent_id=row.parent_id,
         title=told.title,
-        summary=written.get(row.key) or join_sentences([text for _, text in shown]),
+        # A summary may use any word of the title and the sentences that it was written from: all must be shown.
+        summary=summary if text_hash == told.text_hash else told.summary,
         key_entities=tuple(key_entities),
         sentences=tuple(CitedSentence(it.chunk_key, it.start, it.end, text) for it, text in told.sentences),
         rank=row.weight,

@@ -49,6 +49,9 @@ LONGEST = 300
 LONGEST_SHOWN = 500
 """A table row or a log without stops is cut here."""
 
+ALIKE = 0.6
+"""Share of letter pairs that two sentences have in common from which on they say the same."""
+
 FRAGMENT = 0.5
 """How much a heading, a list item or a stub counts against a sentence."""
 
@@ -69,6 +72,11 @@ class Told:
         ["Sony makes cameras.", "Nikon does too."] -> "Sony makes cameras. Nikon does too."
         """
         return join_sentences([text for _, text in self.sentences[:SHOWN_SENTENCES]])
+
+    @property
+    def chunk_keys(self) -> list[int]:
+        """The chunks that it is told from, each once."""
+        return list(dict.fromkeys(row.chunk_key for row, _ in self.sentences))
 
     @property
     def text_hash(self) -> bytes:
@@ -239,7 +247,21 @@ class _Sentences:
         kept = list(lines.values())
         spoken = np.array([[entity in said for entity in wanted] for _, _, said in kept], dtype=bool)
         quality = np.array([_reads_well(text) for _, text, _ in kept])
-        return tuple((kept[place][0], kept[place][1]) for place in _cover(spoken, quality, _weights(listed), SENTENCES))
+        places = _cover(spoken, quality, _weights(listed), 2 * SENTENCES)
+        return tuple(_not_alike([kept[place][:2] for place in places])[:SENTENCES])
+
+
+def _not_alike(lines: Sequence[tuple[SentenceRow, str]]) -> list[tuple[SentenceRow, str]]:
+    """Sentences without those that say again what an earlier one says, in nearly the same words."""
+    kept: list[tuple[SentenceRow, str]] = []
+    seen: list[set[str]] = []
+    for row, text in lines:
+        letters = "".join(text.casefold().split())
+        pairs = {letters[at : at + 2] for at in range(len(letters))}
+        if not any(len(pairs & other) > ALIKE * len(pairs | other) for other in seen):
+            kept.append((row, text))
+            seen.append(pairs)
+    return kept
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 
 from hybridrag.protocols import CommunityRow, Keys, MemberRow, SentenceRow
-from hybridrag.stores.embedded.community_tables import BELOW, condition, to_member
+from hybridrag.stores.embedded.community_tables import BELOW, MEMBER_COLUMNS, condition, to_member
 from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.live_vectors import from_blob
 from hybridrag.stores.embedded.sql import batches, marks
@@ -92,7 +92,7 @@ def _best_members(connection: apsw.Connection, key: int, limit: int, compiled: C
     """The strongest visible members of a community; a limit of -1 means all."""
     mentioned, values = _is_mentioned("k.entity_key", compiled)
     sql = (
-        f"{BELOW}SELECT k.entity_key, k.community_key, k.entity_id, k.strength FROM below "  # noqa: S608
+        f"{BELOW}SELECT {MEMBER_COLUMNS} FROM below "  # noqa: S608 (constants)
         f"JOIN community_members k ON k.community_key = below.key WHERE {mentioned} "
         "ORDER BY k.strength DESC, k.entity_id LIMIT ?"
     )
@@ -199,27 +199,35 @@ def sentences(
 
 
 def wholly_visible(connection: apsw.Connection, keys: Sequence[int], compiled: CompiledFilter) -> set[int]:
-    """The communities that have sentences, every one of them in a visible chunk."""
+    """The communities that have sentences, all in visible chunks, and key entities that visible chunks mention."""
     shown = sentences(connection, keys, compiled)
+    mentioned, values = _is_mentioned("k.entity_key", compiled)
+    hidden: set[int] = set()
     found: set[int] = set()
-    for batch in batches(list(keys)):
+    for batch in batches(list(shown)):
+        sql = (
+            "SELECT DISTINCT k.community_key FROM community_key_entities k "  # noqa: S608 (only marks)
+            f"WHERE k.community_key IN ({marks(batch)}) AND NOT {mentioned}"
+        )
+        hidden.update(key for (key,) in connection.execute(sql, (*batch, *values)))
         sql = (
             "SELECT community_key, count(*) FROM community_sentences "  # noqa: S608 (only marks)
             f"WHERE community_key IN ({marks(batch)}) GROUP BY community_key"
         )
-        found.update(key for key, count in connection.execute(sql, batch) if count == len(shown.get(key, ())))
-    return found
+        found.update(key for key, count in connection.execute(sql, batch) if count == len(shown[key]))
+    return found - hidden
 
 
-def written(connection: apsw.Connection, keys: Sequence[int], compiled: CompiledFilter) -> dict[int, str]:
-    """Written summaries; one that was written from a sentence that is not visible is not shown."""
-    found: dict[int, str] = {}
+def written(connection: apsw.Connection, keys: Sequence[int], compiled: CompiledFilter) -> dict[int, tuple[bytes, str]]:
+    """Written summaries; one that was written from anything that is not visible is not shown."""
+    found: dict[int, tuple[bytes, str]] = {}
     for batch in batches(sorted(wholly_visible(connection, keys, compiled))):
         sql = (
-            "SELECT c.key, t.written FROM communities c JOIN community_texts t ON t.text_hash = c.text_hash "  # noqa: S608
+            "SELECT c.key, t.text_hash, t.written FROM communities c "  # noqa: S608 (only marks)
+            "JOIN community_texts t ON t.text_hash = c.text_hash "
             f"WHERE c.key IN ({marks(batch)}) AND t.written <> ''"
         )
-        found.update(connection.execute(sql, batch))
+        found.update((key, (bytes(text), str(summary))) for key, text, summary in connection.execute(sql, batch))
     return found
 
 

@@ -63,7 +63,8 @@ CREATE TABLE community_members (
   entity_key INTEGER PRIMARY KEY,
   community_key INTEGER NOT NULL,
   entity_id TEXT NOT NULL,
-  strength REAL NOT NULL
+  strength REAL NOT NULL,
+  degree REAL NOT NULL
 ) STRICT;
 CREATE INDEX members_by_community ON community_members (community_key);
 

@@ -94,6 +94,11 @@ class EmbeddedCommunities:
         with self._read() as connection:
             return tables.home_files(connection, entity_keys)
 
+    def dates(self, entity_keys: Sequence[int] | None = None) -> set[int]:
+        """Entities that are dates wherever they are mentioned."""
+        with self._read() as connection:
+            return tables.dates(connection, entity_keys)
+
     def chunk_ids(self, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
         """The public ids of chunks."""
         with self._read() as connection:
@@ -200,7 +205,7 @@ class EmbeddedCommunities:
         with self._read() as connection:
             return reads.sentences(connection, keys, self._compile(connection, filters))
 
-    def written(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, str]:
+    def written(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, tuple[bytes, str]]:
         """Written summaries, where all that they were written from is visible."""
         with self._read() as connection:
             return reads.written(connection, keys, self._compile(connection, filters))

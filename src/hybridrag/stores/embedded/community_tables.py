@@ -24,6 +24,7 @@ from hybridrag.stores.embedded import rows
 from hybridrag.stores.embedded.filters import EVERYTHING, CompiledFilter
 from hybridrag.stores.embedded.live_vectors import to_blob
 from hybridrag.stores.embedded.sql import batches, marks
+from hybridrag.types.graph import EntityType
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId
 
 Row = tuple[Any, ...]
@@ -31,6 +32,7 @@ Row = tuple[Any, ...]
 CONFIDENCE_UNITS = 1 << 20
 """A confidence is kept as a whole number of these, so that sums are exact in any order."""
 
+MEMBER_COLUMNS = "k.entity_key, k.community_key, k.entity_id, k.strength, k.degree"
 NODE_COLUMNS = "key, id, level, parent_key, size, total, inside, home_file"
 
 
@@ -174,6 +176,22 @@ def home_files(connection: apsw.Connection, entity_keys: Sequence[int]) -> dict[
     return found
 
 
+def dates(connection: apsw.Connection, entity_keys: Sequence[int] | None) -> set[int]:
+    """Those of the entities that nothing but dates names; None means of all."""
+    if entity_keys is None:
+        return _dates(connection, "", [])
+    wanted = batches(list(entity_keys))
+    return {key for batch in wanted for key in _dates(connection, f"WHERE n.entity_key IN ({marks(batch)})", batch)}
+
+
+def _dates(connection: apsw.Connection, where: str, values: Sequence[Any]) -> set[int]:
+    sql = (
+        f"SELECT n.entity_key FROM names n JOIN mentions m ON m.name_key = n.key {where} "  # noqa: S608 (only marks)
+        f"GROUP BY n.entity_key HAVING min(m.type) = '{EntityType.TIME}' AND max(m.type) = '{EntityType.TIME}'"
+    )
+    return {key for (key,) in connection.execute(sql, values)}
+
+
 def chunk_ids(connection: apsw.Connection, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
     """The public ids of chunks."""
     found: dict[int, ChunkId] = {}
@@ -211,7 +229,7 @@ def places(connection: apsw.Connection, entity_keys: Sequence[int]) -> dict[int,
     found: dict[int, MemberRow] = {}
     for batch in batches(list(entity_keys)):
         sql = (
-            "SELECT entity_key, community_key, entity_id, strength FROM community_members "  # noqa: S608 (only marks)
+            f"SELECT {MEMBER_COLUMNS} FROM community_members k "  # noqa: S608 (only marks)
             f"WHERE entity_key IN ({marks(batch)})"
         )
         found.update((row[0], to_member(row)) for row in connection.execute(sql, batch))
@@ -228,20 +246,21 @@ BELOW = (
 def below(connection: apsw.Connection, key: int) -> list[MemberRow]:
     """The members of a community at any depth."""
     sql = (
-        f"{BELOW}SELECT entity_key, community_key, entity_id, strength FROM below "  # noqa: S608 (a constant)
-        "JOIN community_members ON community_key = below.key"
+        f"{BELOW}SELECT {MEMBER_COLUMNS} FROM below "  # noqa: S608 (constants)
+        "JOIN community_members k ON k.community_key = below.key"
     )
     return [to_member(row) for row in connection.execute(sql, (key,))]
 
 
 def to_member(row: Row) -> MemberRow:
-    """A row of `entity_key, community_key, entity_id, strength` as a value."""
-    entity, community, identity, strength = row
+    """A row of `MEMBER_COLUMNS` as a value."""
+    entity, community, identity, strength, degree = row
     return MemberRow(
         entity_key=entity,
         community_key=community,
         entity_id=str.__new__(EntityId, identity),
         strength=strength,
+        degree=degree,
     )
 
 
@@ -292,9 +311,9 @@ def write_change(connection: apsw.Connection, change: CommunityChange) -> bool:
     keys = _write_nodes(connection, change)
     _write_profiles(connection, change, keys)
     connection.executemany(
-        "INSERT OR REPLACE INTO community_members VALUES (?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO community_members VALUES (?, ?, ?, ?, ?)",
         (
-            (it.entity_key, keys.get(it.community_key, it.community_key), it.entity_id, it.strength)
+            (it.entity_key, keys.get(it.community_key, it.community_key), it.entity_id, it.strength, it.degree)
             for it in change.members
         ),
     )
