@@ -70,6 +70,13 @@ def test_export_and_plot_write_files(home: Path, capsys: pytest.CaptureFixture[s
     assert main(["graph", "plot", "-o", "picture.png"]) == 2
 
 
+def test_communities_say_what_the_documents_are_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "communities"]) == 0
+    assert "Charles Babbage" in capsys.readouterr().out
+    assert main(["graph", "communities", "engines", "--limit", "1", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+
+
 def test_rebuild_reads_everything_anew(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "rebuild"]) == 0
     assert capsys.readouterr().out == "2 chunks read anew.\n"

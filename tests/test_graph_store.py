@@ -280,6 +280,23 @@ def test_names_differ_by_spelling_only_in_one_longer_word() -> None:
     assert not differ_by_spelling("royal society", "royal society of london")
 
 
+def test_check_finds_and_repair_mends_orphans_of_the_graph(store: EmbeddedStore) -> None:
+    with store._database.write() as connection:
+        connection.execute(
+            "INSERT INTO mentions SELECT 99, 0, 1, name_key, 'x', type, 1.0, source FROM mentions LIMIT 1"
+        )
+        connection.execute("INSERT INTO links VALUES (99, 0, 1, 'nothing')")
+        connection.execute("INSERT INTO names (norm, id, entity_key) VALUES ('nobody', x'00', 12345)")
+        connection.execute("INSERT INTO titles VALUES (77, 0, 'ghost', 1.0, 'ghost')")
+    found = {problem.what for problem in store.check()}
+    assert "1 mentions of a chunk that is gone" in found
+    assert "1 links of a chunk that is gone" in found
+    assert "1 names that nothing uses" in found
+    assert "1 titles of a file that is gone" in found
+    assert all(problem.derived for problem in store.check())
+    assert store.repair() == []
+
+
 def test_people_merge_and_split_names_and_that_survives_reindexing(store: EmbeddedStore, graph: KnowledgeGraph) -> None:
     graph.merge("Ada Lovelace", "Charles Babbage")
     assert graph.entity("Ada Lovelace").id == graph.entity("Charles Babbage").id

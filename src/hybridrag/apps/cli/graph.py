@@ -121,6 +121,35 @@ def stats(*, workspace: str | None, index: Path | None, config: Path | None, as_
 
 
 @graph.command()
+@click.argument("text", required=False)
+@click.option("--level", type=click.IntRange(0), help="Only this level; 0 is the coarsest.")
+@click.option("--limit", default=10, show_default=True, help="How many communities to show.")
+@workspace_option
+@index_option
+@config_option
+@json_option
+def communities(
+    *,
+    text: str | None,
+    level: int | None,
+    limit: int,
+    workspace: str | None,
+    index: Path | None,
+    config: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what the documents are about: the weightiest communities, or those nearest to a text."""
+    with open_engine(index, config, create=False) as engine:
+        found = engine.graph.under(_only(workspace)).communities(text, level=level, limit=limit)
+    if as_json:
+        print_json([community.model_dump(mode="json") for community in found])
+        return
+    for community in found:
+        click.echo(f"{community.title} (level {community.level}, {len(community.entity_ids)} entities)")
+        click.echo(f"  {' '.join(community.summary.split())}\n")
+
+
+@graph.command()
 @click.argument("name")
 @click.argument("other")
 @index_option

@@ -14,6 +14,13 @@ from hybridrag.stores.embedded import rows, terms
 from hybridrag.stores.embedded.live_vectors import LiveVectors
 from hybridrag.stores.embedded.schema import DROP_TERMS_TABLE, TERMS_TABLE
 
+GRAPH_ROWS = ("mentions", "aliases", "facts", "links")
+
+UNUSED_NAME = (
+    "key NOT IN (SELECT name_key FROM mentions UNION SELECT name_key FROM aliases UNION SELECT alias_key FROM aliases "
+    "UNION SELECT subject_key FROM facts UNION SELECT object_key FROM facts)"
+)
+
 _STORED = {
     "chunks without their file": "SELECT count(*) FROM chunks WHERE file_key NOT IN (SELECT key FROM files)",
     "texts without their file": "SELECT count(*) FROM texts WHERE file_key NOT IN (SELECT key FROM files)",
@@ -37,6 +44,20 @@ _DERIVED = {
     ),
     "postings without their chunk": (
         "SELECT count(*) FROM (SELECT DISTINCT doc FROM term_places) WHERE doc NOT IN (SELECT key FROM chunks)"
+    ),
+    **{
+        f"{table} of a chunk that is gone": (
+            f"SELECT count(*) FROM {table} WHERE chunk_key NOT IN (SELECT key FROM chunks)"  # noqa: S608 (constants)
+        )
+        for table in GRAPH_ROWS
+    },
+    "titles of a file that is gone": "SELECT count(*) FROM titles WHERE file_key NOT IN (SELECT key FROM files)",
+    "links to a title that nothing has": "SELECT count(*) FROM links WHERE alias NOT IN (SELECT alias FROM titles)",
+    "names that nothing uses": f"SELECT count(*) FROM names WHERE {UNUSED_NAME}",  # noqa: S608 (constants)
+    "names whose entity is gone": "SELECT count(*) FROM names WHERE entity_key NOT IN (SELECT key FROM names)",
+    "mentions of a name that is gone": "SELECT count(*) FROM mentions WHERE name_key NOT IN (SELECT key FROM names)",
+    "rows of the probe index without their chunk": (
+        "SELECT count(*) FROM probes_docsize WHERE id NOT IN (SELECT key FROM chunks)"
     ),
     "wrong total of chunks": (
         "SELECT abs((SELECT count(*) FROM chunks) - (SELECT value FROM meta WHERE name = 'chunk_count'))"
@@ -80,6 +101,14 @@ def drop_orphans(connection: apsw.Connection) -> None:
         "DELETE FROM vectors WHERE chunk_key IN (SELECT key FROM chunks WHERE file_key NOT IN (SELECT key FROM files))"
     )
     connection.execute("DELETE FROM chunks WHERE file_key NOT IN (SELECT key FROM files)")
+    for table in GRAPH_ROWS:
+        connection.execute(f"DELETE FROM {table} WHERE chunk_key NOT IN (SELECT key FROM chunks)")  # noqa: S608
+    connection.execute("DELETE FROM probes WHERE rowid NOT IN (SELECT key FROM chunks)")
+    connection.execute("DELETE FROM titles WHERE file_key NOT IN (SELECT key FROM files)")
+    connection.execute("DELETE FROM links WHERE alias NOT IN (SELECT alias FROM titles)")
+    connection.execute("DELETE FROM mentions WHERE name_key NOT IN (SELECT key FROM names)")
+    connection.execute(f"DELETE FROM names WHERE {UNUSED_NAME}")  # noqa: S608 (constants)
+    connection.execute("UPDATE names SET entity_key = key WHERE entity_key NOT IN (SELECT key FROM names)")
     connection.execute("UPDATE files SET chunk_count = (SELECT count(*) FROM chunks WHERE file_key = files.key)")
     connection.execute("UPDATE meta SET value = (SELECT count(*) FROM chunks) WHERE name = 'chunk_count'")
 
