@@ -20,7 +20,7 @@ from hybridrag.types.terms import AllOf, AnyOf, Phrase, Term, TermQuery
 COMMON_SHARE = 0.1
 """A term in more than this share of the chunks tells little apart."""
 
-MATCH_BUDGET = 20_000
+MATCH_BUDGET = 12_000
 """Chunks to score at most, by the frequencies of the terms: about 10 ms. The rarest terms are kept first."""
 
 SMALL_INDEX = 2_000

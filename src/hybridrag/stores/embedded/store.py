@@ -30,6 +30,9 @@ from hybridrag.types.ids import ChunkId, FileId
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.terms import TermQuery
 
+COUNTED_TERMS = 10_000
+"""Frequencies of terms kept while nothing changes: counting a common one walks through all of its chunks."""
+
 FILTER_CACHE = 64
 """Compiled filters kept per generation: an application asks with a few filters over and over."""
 
@@ -54,6 +57,7 @@ class EmbeddedStore:
         self._communities = EmbeddedCommunities(database, self._compile)
         self._filters: OrderedDict[tuple[int, str], CompiledFilter] = OrderedDict()
         self._filters_lock = Lock()
+        self._counted: tuple[int, dict[str, int]] = (-1, {})
 
     @classmethod
     def open(
@@ -329,7 +333,16 @@ class EmbeddedStore:
     def document_frequency(self, words: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs."""
         with self._database.read() as connection:
-            return terms.document_frequency(connection, words)
+            generation = rows.read_generation(connection)
+            with self._filters_lock:
+                if self._counted[0] != generation or len(self._counted[1]) > COUNTED_TERMS:
+                    self._counted = (generation, {})
+                counted = self._counted[1]
+                found = {word: counted[word] for word in words if word in counted}
+            new = terms.document_frequency(connection, [word for word in words if word not in found])
+            with self._filters_lock:
+                counted.update(new)
+        return {word: new.get(word, found.get(word, 0)) for word in words}
 
     def search_terms(
         self, query: TermQuery, limit: int, *, filters: SearchFilters | None = None
