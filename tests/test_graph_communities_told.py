@@ -21,10 +21,10 @@ from hybridrag.graph.community_views import (
     CommunityView,
     communities_at,
     communities_of,
-    get_community,
     search_communities,
     view_communities,
 )
+from hybridrag.graph.knowledge import KnowledgeGraph
 from hybridrag.graph.summarise import LONGEST_SHOWN, SHOWN_SENTENCES, Told, join_sentences, title_of
 from hybridrag.protocols import EntityRow, ModelInfo, SentenceRow
 from hybridrag.stores.embedded.store import EmbeddedStore
@@ -168,12 +168,12 @@ def test_a_community_lists_all_its_members_and_its_place(store: EmbeddedStore) -
     put_marked(store, "cameras", CAMERAS)
     update_communities(store, embed=CountingEmbedder())
     (view,) = everything(store)
-    community = get_community(store, view.id)
+    community = KnowledgeGraph(store).community(view.id)
     assert len(community.entity_ids) == 5
     assert set(community.key_entities) == set(community.entity_ids)
     assert (community.title, community.summary) == (view.title, view.summary)
     with pytest.raises(NotFound, match="no community"):
-        get_community(store, new_community_id())
+        KnowledgeGraph(store).community(new_community_id())
 
 
 # What changed, and nothing else, is told again
@@ -346,7 +346,7 @@ def test_under_a_filter_names_and_sentences_come_from_visible_chunks_alone(store
     (view,) = everything(store, only("open"))
     assert named(view) == {"Sony", "Nikon", "Canon"}
     assert "Project" not in repr(view)
-    community = get_community(store, view.id, filters=only("open"))
+    community = KnowledgeGraph(store, filters=only("open")).community(view.id)
     assert len(community.entity_ids) == 3
 
 
@@ -387,7 +387,7 @@ def test_a_community_without_a_visible_member_does_not_exist(store: EmbeddedStor
         found = search_communities(store, make_vector(embedder.texts[1]), 10, filters=filters)
         assert cities.key not in {view.key for view in found}
         with pytest.raises(NotFound):
-            get_community(store, cities.id, filters=filters)
+            KnowledgeGraph(store, filters=filters).community(cities.id)
     assert search_communities(store, make_vector(1), 10, filters=only("nowhere")) == []
 
 
@@ -451,7 +451,9 @@ def test_nothing_of_a_hidden_file_is_seen_through_a_filter(
         filters = SearchFilters(workspace_ids=tuple(f"w{place}" for place in sorted(shown)))
         views = everything(store, filters)
         views += search_communities(store, make_vector("any"), 50, filters=filters)
-        seen = repr(views) + "".join(get_community(store, view.id, filters=filters).model_dump_json() for view in views)
+        seen = repr(views) + "".join(
+            KnowledgeGraph(store, filters=filters).community(view.id).model_dump_json() for view in views
+        )
         visible = "".join(text for place, parts in enumerate(texts) for text in parts if place in shown)
         if stale and 0 in shown:
             visible += "Name00 is left."

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybridrag.errors import NotFound
 from hybridrag.graph.summarise import KEY_ENTITIES, Told, tell, title_of
 from hybridrag.protocols import CommunityRow, EntityRow, SentenceRow, StoreWithCommunities
 from hybridrag.types.base import Float32Array
-from hybridrag.types.graph import Community
 from hybridrag.types.ids import CommunityId
 from hybridrag.types.queries import SearchFilters
 
@@ -157,30 +155,3 @@ def communities_of(
         paths = store.communities.of_entities(entity_keys, filters=filters)
         views = view_communities(store, sorted({key for path in paths.values() for key in path}), filters=filters)
         return {entity: [views[key] for key in path if key in views] for entity, path in paths.items()}
-
-
-def get_community(
-    store: StoreWithCommunities, community_id: CommunityId, *, filters: SearchFilters | None = None
-) -> Community:
-    """A community with all of its visible members.
-
-    Raises:
-        NotFound: there is none of that id, or nothing of it is visible.
-    """
-    with store.snapshot():
-        key = store.communities.find([community_id], filters=filters).get(community_id)
-        view = view_communities(store, [key], filters=filters).get(key) if key is not None else None
-        if key is None or view is None:
-            raise NotFound("community", community_id)
-        members = store.communities.members(key, filters=filters)
-        ids = {row.entity_key: row.entity_id for row in members}
-        return Community(
-            id=view.id,
-            level=view.level,
-            parent_id=view.parent_id,
-            title=view.title,
-            summary=view.summary,
-            entity_ids=tuple(ids.values()),
-            key_entities=tuple(ids[entity.key] for entity in view.key_entities if entity.key in ids),
-            rank=view.rank,
-        )

@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 
 from hybridrag.protocols import CommunityRow, Keys, MemberRow, SentenceRow
-from hybridrag.stores.embedded.community_tables import BELOW, MEMBER_COLUMNS, condition, to_member
+from hybridrag.stores.embedded.community_tables import BELOW, MEMBER_COLUMNS, to_member
 from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.live_vectors import from_blob
 from hybridrag.stores.embedded.sql import batches, marks
@@ -27,7 +27,7 @@ COVERS = "(c.level = ?1 OR (c.level < ?1 AND NOT EXISTS (SELECT 1 FROM communiti
 
 def _is_mentioned(entity: str, compiled: CompiledFilter) -> tuple[str, list[Any]]:
     """That a visible chunk mentions the entity in a column, as an SQL condition with its values."""
-    visible, values = condition(compiled, "m.chunk_key")
+    visible, values = compiled.condition("m.chunk_key")
     sql = (
         "EXISTS (SELECT 1 FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (a column name)
         f"WHERE n.entity_key = {entity}{visible})"
@@ -185,7 +185,7 @@ def sentences(
     connection: apsw.Connection, keys: Sequence[int], compiled: CompiledFilter
 ) -> dict[int, tuple[SentenceRow, ...]]:
     """The sentences of communities that stand in visible chunks."""
-    visible, values = condition(compiled, "s.chunk_key")
+    visible, values = compiled.condition("s.chunk_key")
     found: dict[int, list[SentenceRow]] = {}
     for batch in batches(list(keys)):
         sql = (
@@ -235,7 +235,7 @@ def mention_places(
     connection: apsw.Connection, chunk_keys: Sequence[int], compiled: CompiledFilter
 ) -> list[tuple[int, int, int, int]]:
     """Where visible chunks mention which entities."""
-    visible, values = condition(compiled, "m.chunk_key")
+    visible, values = compiled.condition("m.chunk_key")
     found: list[tuple[int, int, int, int]] = []
     for batch in batches(list(chunk_keys)):
         sql = (

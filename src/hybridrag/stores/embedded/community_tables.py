@@ -36,11 +36,6 @@ MEMBER_COLUMNS = "k.entity_key, k.community_key, k.entity_id, k.strength, k.degr
 NODE_COLUMNS = "key, id, level, parent_key, size, total, inside, home_file"
 
 
-def condition(compiled: CompiledFilter, chunk: str) -> tuple[str, list[Any]]:
-    """A filter as an SQL condition on a column of chunk keys; SQLite takes no empty array, so nothing is said so."""
-    return (" AND 0", []) if compiled.excludes_all else compiled.condition(chunk)
-
-
 # What upkeep reads
 
 
@@ -147,7 +142,7 @@ def chunks_mentioning(
     connection: apsw.Connection, entity_keys: Sequence[int], compiled: CompiledFilter = EVERYTHING
 ) -> dict[int, Keys]:
     """The visible chunks that mention each entity, ascending."""
-    visible, values = condition(compiled, "m.chunk_key")
+    visible, values = compiled.condition("m.chunk_key")
     found: dict[int, Keys] = {}
     for batch in batches(list(entity_keys)):
         sql = (
