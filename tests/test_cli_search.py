@@ -64,3 +64,12 @@ def test_a_missing_index_and_a_wrong_option_are_one_sentence(capsys: pytest.Capt
     assert capsys.readouterr().err.startswith("error: There is no index at nowhere.")
     assert main(["search", "fee", "--limit", "1000"]) == 2
     assert main(["search", "   "]) == 2
+
+
+def test_classify_says_what_a_question_wants(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["classify", "ReactとVueの違いは何ですか"]) == 0
+    out = capsys.readouterr().out
+    assert "relationship" in out
+    assert "React, Vue" in out
+    assert main(["classify", "What is the upload limit?", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["type"] == "local"

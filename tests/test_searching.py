@@ -21,7 +21,8 @@ from hybridrag.search.hop import Seed, Trail, path_score
 from hybridrag.searching import Searcher
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
-from hybridrag.types.queries import SearchStrategy, SearchWeights
+from hybridrag.types.queries import QueryType, SearchStrategy, SearchWeights
+from hybridrag.types.results import SearchResult
 
 DOCUMENTS = {
     "lighthouse.md": "# The Marten Lighthouse\n\nThe Marten Lighthouse was designed by Elvira Quist in 1874.\n",
@@ -127,11 +128,34 @@ def test_a_wrong_query_is_refused_before_any_search(engine: Engine) -> None:
         engine.search("   ")
 
 
+def test_the_kind_of_question_decides_the_weights_unless_the_caller_does(engine: Engine) -> None:
+    compared = engine.search("Compare the Marten Lighthouse and 犬吠埼灯台", explain=True)
+    assert compared.classification is not None
+    assert compared.classification.type is QueryType.RELATIONSHIP
+    assert _planned(compared) == {"keyword": 0.2, "semantic": 0.2, "graph": 0.6}
+    own = {"keyword": 0.5, "semantic": 0.5, "graph": 0.0}
+    assert _planned(engine.search("Compare A and B", explain=True, weights=own)) == own
+    assert _planned(engine.search("Compare A and B", explain=True, type="local"))["graph"] == 0.3
+
+
+def _planned(result: SearchResult) -> Any:
+    step = result.trace.of(Step.PLAN) if result.trace else None
+    assert step is not None
+    return step.details["weights"]
+
+
 def test_the_trace_shows_steps_and_arithmetic(engine: Engine) -> None:
     assert engine.search("harbour").trace is None
     trace = engine.search("harbour", explain=True).trace
     assert trace is not None
-    assert [step.step for step in trace.steps] == [Step.KEYWORD, Step.SEMANTIC, Step.GRAPH, Step.FUSE]
+    assert [step.step for step in trace.steps] == [
+        Step.CLASSIFY,
+        Step.PLAN,
+        Step.KEYWORD,
+        Step.SEMANTIC,
+        Step.GRAPH,
+        Step.FUSE,
+    ]
     fused = trace.of(Step.FUSE)
     assert fused is not None
     assert "weights" in fused.details

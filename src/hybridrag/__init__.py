@@ -49,8 +49,9 @@ if TYPE_CHECKING:
         StoreStatus,
         VectorIndex,
     )
+    from hybridrag.queries.classify import classify
     from hybridrag.queries.expand import expand_query
-    from hybridrag.queries.plan import default_weights
+    from hybridrag.queries.plan import Plan, default_weights, make_plan
     from hybridrag.result import Err, Ok, Result
     from hybridrag.schema import check_json, json_schema, schema_names
     from hybridrag.search.fuse import Fused, fuse, rrf_score
@@ -83,9 +84,9 @@ if TYPE_CHECKING:
         DateRange,
         QueryClassification,
         QueryType,
-        RRFConfig,
         RelationHint,
         RerankConfig,
+        RRFConfig,
         SearchFilters,
         SearchMode,
         SearchOptions,
@@ -95,11 +96,11 @@ if TYPE_CHECKING:
     )
     from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
     from hybridrag.types.results import (
+        CorrectiveAction,
+        CorrectiveActionKind,
         CRAGReport,
         CRAGScore,
         CRAGVerdict,
-        CorrectiveAction,
-        CorrectiveActionKind,
         FoundBy,
         Highlight,
         HighlightOffset,
@@ -178,6 +179,7 @@ __all__ = [
     "OnProgress",
     "Passages",
     "PathStep",
+    "Plan",
     "Problem",
     "Progress",
     "ProviderError",
@@ -228,6 +230,7 @@ __all__ = [
     "__version__",
     "check_json",
     "chunk_id_for",
+    "classify",
     "community_id_for",
     "deduplicate",
     "default_weights",
@@ -239,6 +242,7 @@ __all__ = [
     "highlight_fragment",
     "json_schema",
     "load_settings",
+    "make_plan",
     "new_chunk_id",
     "new_community_id",
     "new_entity_id",
@@ -266,8 +270,9 @@ _NAMES_BY_MODULE = {
     "graph.walk": "Walk WalkLimits",
     "protocols": "Embedder GraphStore Linker Llm ModelInfo NewChunk Passages Problem PutReport Store StoreStatus "
     "VectorIndex",
+    "queries.classify": "classify",
     "queries.expand": "expand_query",
-    "queries.plan": "default_weights",
+    "queries.plan": "Plan default_weights make_plan",
     "result": "Err Ok Result",
     "schema": "check_json json_schema schema_names",
     "search.fuse": "Fused fuse rrf_score",

@@ -80,7 +80,7 @@ class Engine:
         self._extractor: Extractor | None = None
         self._on_progress: OnProgress | None = None
         store.compare_names_with(NameComparer(self._embed_names))
-        self._searcher = Searcher(store, self.embedder, TitleLinker())
+        self._searcher = Searcher(store, self.embedder, TitleLinker(), min_confidence=settings.search.min_confidence)
 
     @classmethod
     def open(

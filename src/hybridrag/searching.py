@@ -15,7 +15,8 @@ from pydantic import JsonValue
 
 from hybridrag.errors import DeadlineExceeded, InvalidQuery, RAGError
 from hybridrag.protocols import Embedder, Linker
-from hybridrag.queries.plan import default_weights
+from hybridrag.queries.classify import classify
+from hybridrag.queries.plan import MIN_CONFIDENCE, Plan, make_plan
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.blend import Blended, base_scores, blend, own_scores
 from hybridrag.search.highlight import highlight_fragment
@@ -27,7 +28,7 @@ from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
-from hybridrag.types.queries import SearchQuery, SearchStrategy, SearchWeights
+from hybridrag.types.queries import QueryClassification, SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import (
     FoundBy,
     Highlight,
@@ -85,11 +86,13 @@ class Searcher:
         embedder: Callable[[], Embedder],
         linker: Linker,
         *,
+        min_confidence: float = MIN_CONFIDENCE,
         deadline: float = DEADLINE_SECONDS,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._linker = linker
+        self._min_confidence = min_confidence
         self._deadline = deadline
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -102,7 +105,9 @@ class Searcher:
         """
         began = time.perf_counter()
         self._check_embedding(query)
-        run = _Run(query, max(CANDIDATES, 2 * (query.options.offset + query.options.limit)), self._weights(query))
+        classification, step = self._classify(query)
+        plan = make_plan(query, classification)
+        run = _Run(query, max(CANDIDATES, plan.candidates), plan.weights, steps=[step, _planned(plan)])
         self._search_three_ways(run)
         ranked = self._fuse(run)
         passing = [item for item in ranked if item.combined >= query.filters.min_relevance]
@@ -119,6 +124,7 @@ class Searcher:
                 semantic=strategies[SearchStrategy.SEMANTIC],
                 graph=strategies[SearchStrategy.GRAPH],
             ),
+            classification=classification,
             search_sources=tuple(name for name, metric in run.metrics.items() if metric.result_count),
             trace=Trace(steps=tuple(run.steps)) if explain else None,
         )
@@ -129,6 +135,19 @@ class Searcher:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
+
+    # What the question wants
+
+    def _classify(self, query: SearchQuery) -> tuple[QueryClassification, TraceStep]:
+        began = time.perf_counter()
+        found = classify(query.text, min_confidence=self._min_confidence)
+        step = TraceStep(
+            step=Step.CLASSIFY,
+            state=StepState.DONE,
+            processing_time=(time.perf_counter() - began) * 1000,
+            details={"type": found.type.value, "confidence": found.confidence, "intent": found.intent},
+        )
+        return found, step
 
     # The three searches
 
@@ -250,9 +269,9 @@ class Searcher:
         scores = {name: score if name in run.metrics else 0.0 for name, score in scores.items()}
         around = self._store.chunks_of(chunk.file_id, start=max(0, chunk.ordinal - 1), stop=chunk.ordinal + 2)
         beside = {other.ordinal: other.text for other in around}
-        metadata = (
-            {"title": file.title, "language": chunk.language} if file and run.query.options.include_metadata else None
-        )
+        metadata: dict[str, JsonValue] | None = None
+        if file and run.query.options.include_metadata:
+            metadata = {"title": file.title, "language": chunk.language, **file.metadata}
         return SearchResultItem(
             id=chunk.id,
             type=SearchResultType.CHUNK,
@@ -310,16 +329,25 @@ class Searcher:
             hint="Leave it out to have it computed.",
         )
 
-    def _weights(self, query: SearchQuery) -> SearchWeights:
-        if "weights" in query.options.model_fields_set:
-            return query.options.effective_weights
-        return default_weights(query.type).among(query.options.enabled)
-
     def _threads(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(6, thread_name_prefix="hybridrag-search")
             return self._pool
+
+
+def _planned(plan: Plan) -> TraceStep:
+    """The plan, for the trace."""
+    return TraceStep(
+        step=Step.PLAN,
+        state=StepState.DONE,
+        details={
+            "type": plan.type.value,
+            "typeFrom": plan.type_from,
+            "weights": plan.weights.model_dump(mode="json"),
+            "weightsFrom": plan.weights_from,
+        },
+    )
 
 
 def _arithmetic(item: Blended) -> JsonValue:

@@ -13,6 +13,10 @@ import click
 COMMANDS: dict[str, tuple[str, str]] = {
     "add": ("hybridrag.apps.cli.documents:add", "Take in files and folders; `-` reads standard input."),
     "check": ("hybridrag.apps.cli.upkeep:check", "Verify that everything in the index agrees."),
+    "classify": (
+        "hybridrag.apps.cli.classify:classify",
+        "Say what kind of answer a question wants, and what it names.",
+    ),
     "config": ("hybridrag.apps.cli.config:config", "Show the effective settings and where each came from."),
     "files": ("hybridrag.apps.cli.documents:files", "List the files in the index."),
     "graph": (
