@@ -342,7 +342,58 @@ def test_maintained_communities_stay_within_two_percent_of_fresh_ones(store: Emb
     assert maintained >= 8, "the point is to maintain"
 
 
+def test_where_modularity_fell_they_are_found_from_nothing(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FRESH_SHARE", 1e9)
+    large_store(store)
+    names = " met ".join(f"{{N{15 * number}}}" for number in range(20))
+    put_marked(store, "bridges", [f"{names}, day {day}." for day in range(20)])
+    assert update_communities(store, embed=CountingEmbedder()).fresh
+    check_communities(store)
+
+
+def test_an_entity_without_ties_joins_those_of_its_file_and_leaves_them_with_its_first_tie(
+    store: EmbeddedStore,
+) -> None:
+    large_store(store)
+    for parts in (["{Alpha} is alone."], ["{Alpha} is alone.", "{Beta} too."], ["{Alpha} met {N1}.", "{Beta} too."]):
+        put_marked(store, "notes", parts)
+        assert not update_communities(store, embed=CountingEmbedder()).fresh
+        check_communities(store)
+    keys = store.graph.entity_keys(["alpha", "beta", "n1"])
+    paths = store.communities.of_entities(list(keys.values()))
+    assert paths[keys["alpha"]][0] == paths[keys["n1"]][0]
+    (home,) = store.communities.nodes(paths[keys["beta"]]).values()
+    assert home.home_file
+    assert home.size == 1
+
+
 # Any sequence of changes
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", [2, 6, 10, 23])
+def test_through_a_long_history_every_sum_stays_exact(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Histories in which parts are divided, moved between, emptied, and a last part becomes the whole again."""
+    monkeypatch.setattr(module, "FRESH_SHARE", 1e9)
+    monkeypatch.setattr(module, "MAX_DRIFT", 1e9)
+    monkeypatch.setattr(community_tree, "MAX_MEMBERS", 6)
+    monkeypatch.setattr(community_upkeep, "MAX_MEMBERS", 6)
+    monkeypatch.setattr(community_upkeep, "MAX_LOCAL", 9)
+    rng = random.Random(seed)
+    ids = [put_marked(store, f"f{number}", planted(1_000 * seed + number, groups=2, size=20)) for number in range(20)]
+    update_communities(store, embed=CountingEmbedder())
+    for step in range(20):
+        if len(ids) > 3 and rng.random() < 0.7:
+            store.remove_files([ids.pop(rng.randrange(len(ids)))])
+        else:
+            ids.append(put_marked(store, f"g{step}", planted(rng.randrange(10_000), groups=2, size=20)))
+        assert not update_communities(store, embed=CountingEmbedder()).fresh
+        check_communities(store)
+
 
 WORDS = [f"N{number}" for number in range(14)]
 
