@@ -145,7 +145,12 @@ def _is_complement(texts: Sequence[str], start: int, at: int, *, asks: bool) -> 
     """Whether it is told by what it belongs to: the employer of N, N's mother, the N manufacturer."""
     following = texts[at + 1] if at + 1 < len(texts) else ""
     if "'s" in texts[start:at]:
-        return NAME in texts[start : start + 2] and texts[at] in _HAVING_OWNERS and (texts[at] in KIN or asks)
+        owners = texts[start : start + 2]
+        return (
+            (NAME in owners or bool(ROLES.intersection(owners)))
+            and texts[at] in _HAVING_OWNERS
+            and (texts[at] in KIN or asks)
+        )
     if texts[at] not in ROLES:
         return False
     if following in {"of", "for", "behind"} or (following == "in" and texts[at + 2 : at + 3] == [NAME]):

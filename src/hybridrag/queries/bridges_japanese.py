@@ -21,6 +21,9 @@ from hybridrag.queries.words_japanese import (
     TRANSPARENT,
 )
 
+MAX_COUNTER = 2
+"""Characters of what is counted: 国は何カ国 asks for the countries, 妻は何県出身 about the wife."""
+
 _ROLE_ENDINGS = tuple(sorted(word for word in ROLES if len(word) > 2))
 _ENTITY_ENDINGS = tuple(sorted(word for word in ENTITIES if len(word) > 2))
 _PERSON_ENDINGS = ("師", "家", "士", "手", "匠", "人物")
@@ -131,7 +134,7 @@ def _is_asked_for(row: Sequence[Phrase], at: int) -> bool:
         return True
     if texts[0] in {"は", "とは", "って"}:
         rest = [text for text in texts[1:] if text not in _CLOSING]
-        return len(rest) <= 1 or (len(rest) == 2 and rest[0] == "何")
+        return len(rest) <= 1 or (len(rest) == 2 and rest[0] == "何" and len(rest[1]) <= MAX_COUNTER)
     if texts[0] == "を":
         return not any(text not in _CLOSING | _WISHES for text in texts[1:])
     becomes = texts[0] in {"に", "と"} and texts[1:2] and texts[1] in _BECOMES

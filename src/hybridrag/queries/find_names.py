@@ -33,7 +33,7 @@ _IDENTIFIER = re.compile(
       | (?:[A-Za-z]:)?[\\/](?:[\w.-]+[\\/])+[\w.-]+               # /etc/hosts, C:\\temp\\a.txt
       | [A-Za-z_][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+                   # max_tokens
       | [A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->)[A-Za-z_][A-Za-z0-9_]*)+(?:\(\))?  # os.path.join()
-      | [a-z]+[A-Z][A-Za-z0-9]*                                   # getUserName, iPhone
+      | [a-z]+[A-Z][A-Za-z0-9]*(?:\ [0-9]{{1,4}})?                #  getUserName, iPhone 15
       | [A-Z][a-z0-9]+[A-Z][A-Za-z0-9]*                           # JavaScript
       | [A-Za-z]{{1,6}}[-.]?[0-9][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)*    # E-4012, SA80, v2.1
       | [A-Za-z](?:\+\+|\#) | \.NET

@@ -41,6 +41,7 @@ def is_pasted(text: str) -> bool:
         return True
     first = _FIRST_WORD.match(text)
     asks = first is not None and first[1].lower() in QUESTION_WORDS | AUXILIARIES
-    if asks or _QUESTION_END.search(text):
+    one_line = "\n" not in text.strip()
+    if one_line and (asks or _QUESTION_END.search(text)):
         return False
     return bool(_ERROR.search(text) or _CODE.search(text))

@@ -62,7 +62,7 @@ class Phrase(NamedTuple):
 def noun_names(text: str, words: Sequence[Morpheme]) -> list[Span]:
     """The runs of nouns that hold a proper name, without honorifics, titles and what stands around the name.
 
-    "宮本健さんのお父さんは" -> 宮本健; "日本人初の優勝" -> 日本
+    "宮本健さんのお父さんは" -> 宮本健; "東京以外の会議" -> 東京
     """
     return [
         Span(piece[0].start, piece[-1].end)

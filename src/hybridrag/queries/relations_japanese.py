@@ -52,16 +52,18 @@ _REASON = re.compile(
 _CHOICE = re.compile(
     r"""
       どちら|どっち|いずれ|のうち|両方|両者|双方|(?:ふたり|二人|2人)とも|ともに|共に|それぞれ|同じ|同一|互い
-    | (?:ほう|方)が|年上|年下|離れて|異な|共通
+    | (?:ほう|方)が|年上|年下|離れて|異な|違う|共通
     """,
     re.VERBOSE,
 )
 _ONE_OF_TWO = re.compile(r"のは|は[?。]?$|[たるい][^、。]{1,10}は.{1,40}(?:です|でしょう)か")
 """AとB、先に出たのは? and AとBで、先に出たシングルはAですか?"""
+_OF_BOTH = re.compile("の.{1,40}のは(?!いつ|どこ|誰|何|なぜ)")
+"""AとBの公開日が早いのは"""
+_YES_OR_NO = re.compile("(?:です|でしょう|ます|まし?た)か[?。]?$")
+_OPEN = re.compile("[何誰]|いつ|どこ|どの|どれ|どう|どんな|なぜ|いくら|いくつ")
 _APART = re.compile("年上|年下|何(?:年|日|か月)(?:後|前|差)|倍以上")
-_MORE = re.compile(
-    "(?:[いく]|な|上|下|先に?|後に?|前に?)(?:の?(?:です|でしょう)?か|です|でしょう|[^、。]{0,8}(?:まし|ます|でし)た?か)"
-)
+_MORE = frozenset(("年上", "年下", "先", "前", "後", "上", "下"))
 _DATE = re.compile("[0-9]+[年月日].*")
 _JOINS = frozenset(("と", "か", "、", "vs", "VS", "or"))
 
@@ -120,14 +122,23 @@ def _is_choice(text: str, row: Sequence[Phrase]) -> bool:
         listed = "と" not in text[left.end : right.start] and after.startswith("、")
         if after[:1] in {"、", "で"} and _ONE_OF_TWO.search(after) and not listed:
             return True
+        named = left.kind == NAME == right.kind and not listed
+        if named and (_OF_BOTH.match(after) or (_YES_OR_NO.search(after) and not _OPEN.search(text))):
+            return True
     names = sum(phrase.kind == NAME for phrase in row)
-    return (names > 1 and bool(_APART.search(text))) or _is_more_than(text, row)
+    return (names > 1 and bool(_APART.search(text))) or _is_more_than(row)
 
 
-def _is_more_than(text: str, row: Sequence[Phrase]) -> bool:
+def _is_more_than(row: Sequence[Phrase]) -> bool:
     """AはBより速いですか; 「ギターより古い楽器は」 asks for one thing, and 「出版社より発行」 means from."""
     for at in range(2, len(row)):
         if row[at].text == "より" and row[at].kind == "助詞" and row[at - 1].is_noun:
             sides = any(phrase.text in {"は", "が"} for phrase in row[:at])
-            return sides and bool(_MORE.search(text, row[at].end))
+            return sides and any(_is_predicate(row, more) for more in range(at + 1, len(row)))
     return False
+
+
+def _is_predicate(row: Sequence[Phrase], at: int) -> bool:
+    """Whether it says how much, and not of which thing: 速いですか; no 古い楽器."""
+    says_how = row[at].kind in {"形容詞", "形状詞"} or row[at].text in _MORE
+    return says_how and not (at + 1 < len(row) and row[at + 1].is_noun)

@@ -89,11 +89,11 @@ DISTANT_KIN = _words(
 """Relatives over another relative: who is meant depends on someone who is not named."""
 MAKERS = _words(
     """
-    author builder co-founder co-writer cofounder composer conductor creator designer developer director discoverer
-    distributer distributor drummer editor filmmaker founder guitarist illustrator inventor lyricist maker
-    manufacturer narrator novelist owner painter performer playwright poet presenter producer programmer proposer
-    publisher screenwriter scriptwriter sculptor singer singer-songwriter songwriter star stars translator vocalist
-    writer
+    architect author builder co-founder co-writer cofounder composer conductor creator designer developer director
+    discoverer distributer distributor drummer editor filmmaker founder guitarist illustrator inventor lyricist
+    maker manufacturer narrator novelist owner painter performer playwright poet presenter producer programmer
+    proposer publisher screenwriter scriptwriter sculptor singer singer-songwriter songwriter star stars translator
+    vocalist writer
     """
 )
 HOLDERS = _words(
