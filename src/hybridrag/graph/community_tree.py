@@ -47,7 +47,7 @@ def grow(graph: Graph, *, seed: int) -> Tree:
 
     two triangles joined by one edge -> two branches of three members each on level 0
     """
-    degrees = np.bincount(graph.rows(), graph.weights, len(graph))
+    degrees: Weights = np.bincount(graph.rows(), weights=graph.weights, minlength=len(graph)).astype(np.float64)
     tree = Tree([], np.full(len(graph), -1, dtype=np.int64), np.zeros(len(graph)), degrees)
     tied = np.flatnonzero(np.diff(graph.starts))
     waiting = deque([(induced(graph, tied), tied, -1)] if len(tied) else [])
