@@ -523,6 +523,15 @@ def test_a_community_that_is_hidden_in_part_is_scored_by_what_is_visible_of_it(s
     assert again == [view]
 
 
+def test_a_search_looks_past_what_is_gone(store: EmbeddedStore) -> None:
+    ids = [put_marked(store, f"f{number}", [f"{{A{number}}} met {{B{number}}}."]) for number in range(120)]
+    update_communities(store, embed=CountingEmbedder())
+    store.remove_files(ids[:115])
+    found = search_communities(store, make_vector(1), 5)
+    assert {name for view in found for name in named(view)} == {f"{it}{n}" for it in "AB" for n in range(115, 120)}
+    assert [view.score for view in found] == sorted((view.score for view in found), reverse=True)
+
+
 def test_an_empty_index_finds_nothing(store: EmbeddedStore) -> None:
     assert search_communities(store, make_vector(1), 5) == []
     assert search_communities(store, np.zeros(DIMENSION, dtype=np.float32), 5, filters=only("a")) == []

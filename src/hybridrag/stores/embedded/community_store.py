@@ -228,17 +228,29 @@ class EmbeddedCommunities:
                 return []
             keys, cosines = keys[wanted], vectors[wanted] @ vector
             order = np.lexsort((keys, -cosines))
-            scores = {int(keys[place]): float(cosines[place]) for place in order.tolist()}
-            visible = self._left_by(connection, filters)
-            if visible is not None:
-                nearest = list(scores)[: max(RESCORED, 2 * limit)]
-                unknown = [key for key in nearest if key not in visible.vectors]
-                visible.vectors.update(_stand_ins(connection, unknown, self._compile(connection, filters)))
-                for key in nearest:
-                    instead = visible.vectors[key]
-                    scores[key] = scores[key] if instead is None else float(instead @ vector)
-            ordered = sorted(scores, key=lambda key: (-scores[key], key))
-            return [(key, scores[key]) for key in self._first_alive(connection, ordered, limit, filters)]
+            ordered = keys[order].tolist()
+            nearest = ordered[: max(RESCORED, 2 * limit)]
+            scores = dict(zip(nearest, cosines[order].tolist(), strict=False))
+            scores |= self._stood_in_for(connection, nearest, vector, filters)
+            nearest.sort(key=lambda key: (-scores[key], key))
+            found = self._first_alive(connection, nearest, limit, filters)
+            if len(found) < limit and len(ordered) > len(nearest):
+                # Most of the nearest are gone and wait for the next update.
+                scores = dict(zip(ordered, cosines[order].tolist(), strict=True)) | scores
+                found += self._first_alive(connection, ordered[len(nearest) :], limit - len(found), filters)
+            return sorted(((key, scores[key]) for key in found), key=lambda hit: (-hit[1], hit[0]))
+
+    def _stood_in_for(
+        self, connection: apsw.Connection, keys: Sequence[int], vector: Float32Array, filters: SearchFilters | None
+    ) -> dict[int, float]:
+        """The scores of those communities whose own vector holds what a filter hides."""
+        visible = self._left_by(connection, filters)
+        if visible is None:
+            return {}
+        unknown = [key for key in keys if key not in visible.vectors]
+        visible.vectors.update(_stand_ins(connection, unknown, self._compile(connection, filters)))
+        found = ((key, visible.vectors[key]) for key in keys)
+        return {key: float(instead @ vector) for key, instead in found if instead is not None}
 
     def _wanted(
         self, connection: apsw.Connection, keys: Keys, level: int | None, filters: SearchFilters | None
