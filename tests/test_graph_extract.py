@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hybridrag.graph.extract import LightExtractor, Passage
 from hybridrag.graph.extract_light import extract_light
 from hybridrag.graph.mentions import Context, Extraction, without_overlaps
-from hybridrag.graph.morphemes import MAX_TEXT, morphemes
 from hybridrag.graph.names import name_key
+from hybridrag.language.morphemes import MAX_TEXT, morphemes
 from hybridrag.types.extraction import AliasKind, Mention, Source
 from hybridrag.types.graph import EntityType
 

@@ -12,8 +12,8 @@ from hybridrag.graph.japanese_names import Kind, Name, Word, names, runs, words_
 from hybridrag.graph.japanese_words import ENDING_TYPES, GENERIC_ALONE, ROLE_TYPES
 from hybridrag.graph.marks import Span, addresses, code_terms, context_mentions, dates, is_inside
 from hybridrag.graph.mentions import AliasKind, AliasRecord, Context, Extraction, Mention, Source, without_overlaps
-from hybridrag.graph.morphemes import morphemes
 from hybridrag.graph.names import name_key
+from hybridrag.language.morphemes import morphemes
 from hybridrag.language.sentences import sentences
 from hybridrag.types.graph import EntityType
 

@@ -20,7 +20,7 @@ from hybridrag.graph.japanese_words import (
     ROYAL,
     STRONG_ENDINGS,
 )
-from hybridrag.graph.morphemes import Morpheme
+from hybridrag.language.morphemes import Morpheme
 from hybridrag.types.graph import EntityType
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hybridrag.graph.morphemes import morphemes
 from hybridrag.graph.names import KANA_KANJI, is_japanese, name_key
+from hybridrag.language.morphemes import morphemes
 from hybridrag.language.normalise import normalise, normalise_with_offsets
 from hybridrag.language.sentences import sentences
 from hybridrag.types.extraction import Fact, FactKind, Mention, Source

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hybridrag.queries.morphemes import Morpheme
+from hybridrag.language.morphemes import Morpheme
 from hybridrag.queries.signals import Span
 from hybridrag.queries.words_english import COMMON
 from hybridrag.queries.words_japanese import (

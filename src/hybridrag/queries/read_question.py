@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hybridrag.language.detect import detect
 from hybridrag.language.japanese import JAPANESE_TEXT
+from hybridrag.language.morphemes import morphemes
 from hybridrag.language.normalise import Normalised, normalise_with_offsets
 from hybridrag.queries.find_names import identifiers, known_spans, quoted_names, settled
-from hybridrag.queries.morphemes import morphemes
 from hybridrag.queries.read_english import Word, capitalised_names, raw_words, with_names
 from hybridrag.queries.read_japanese import Phrase, noun_names, phrases
 from hybridrag.queries.signals import Span

@@ -92,6 +92,4 @@ def _new_tokenizer() -> Tokenizer:
     from sudachipy import Dictionary, SplitMode  # noqa: PLC0415 (keeps start-up fast)
 
     dictionary = _shared.setdefault("dictionary", _shared.get("dictionary") or Dictionary())
-    # SudachiPy 0.7 renamed `create`; GiNZA asks for 0.6.
-    make = getattr(dictionary, "tokenizer", None) or dictionary.create
-    return make(mode=SplitMode.C)
+    return dictionary.tokenizer(mode=SplitMode.C)
