@@ -241,7 +241,7 @@ def test_blending_is_arithmetic() -> None:
     seeds = [Seed(3, "x", 0.8, ambiguous=False), Seed(2, "y", 1.0, ambiguous=True)]
     assert own_scores(base, seeds) == {1: 0.5, 2: 1.0, 3: 0.8}
     trail = Trail(source_key=1, via="z", strength=0.8)
-    assert path_score(trail, 0.5) == pytest.approx(0.8 * 0.75)
+    assert path_score(trail, 0.5) == pytest.approx(0.8 * 0.9)
     first, *_ = blend(base, seeds, {9: Trail(1, "z", 4.0)})
     assert (first.key, first.via) == (9, "z")
     # Being led to never lowers a chunk.
