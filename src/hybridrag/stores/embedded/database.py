@@ -75,6 +75,21 @@ class Database:
                 connection.execute("ROLLBACK")
 
     @contextmanager
+    def read_anew(self) -> Iterator[apsw.Connection]:
+        """Like `read()`, on a connection that has seen nothing before.
+
+        FTS5 keeps the layout of its index per connection, and its integrity check trusts what it kept: on a connection
+        that read before another process merged the index, it reports damage that is not there.
+        """
+        with self._translated():
+            connection = self._connect()
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
     def write(self) -> Iterator[apsw.Connection]:
         """A connection inside a write transaction; committed at the end, rolled back by an exception.
 

@@ -399,7 +399,7 @@ class EmbeddedStore:
 
     def check(self) -> list[Problem]:
         """Verify every invariant."""
-        with self._database.read() as connection:
+        with self._database.read_anew() as connection:
             return check.find_problems(connection, self._vectors)
 
     def repair(self) -> list[Problem]:
