@@ -28,7 +28,7 @@ ASKED_ALREADY = 0.5
 
 OWN_SHARE = 0.2
 """How much of a path's strength depends on whether its end bears on the question itself. Little: the second passage of
-a chain often has no word of the question. More (0.5) lost two to three points of recall on multi-hop questions."""
+a chain often has no word of the question. Chosen on one set of multi-hop questions, and to be measured on others."""
 
 
 @dataclass(frozen=True, slots=True)
