@@ -1,7 +1,8 @@
 """When two names are one name spelt differently: by their letters, their meaning and their type together.
 
-Nearness of embeddings alone does not tell: Canada and Canadian, Paul Desmarais Jr and Sr are as near as two spellings of
-one name. The rule of one differing word below leaves those out; it was set on very few pairs, so every merge can be undone.
+Nearness of embeddings alone does not tell: Canada and Canadian, Paul Desmarais Jr and Sr are as near as two spellings
+of one name. The rule of one differing word below leaves those out. It was set on very few pairs; every merge can be
+undone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import lru_cache
 from hybridrag.types.base import Float32Array
 
 MIN_COSINE = 0.97
-"""With the rule below and 0.96, western and eastern hemisphere still passed. Set on a handful of pairs of one data set."""
+"""At 0.96 western and eastern hemisphere still passed. Set on a handful of pairs of one data set."""
 
 MIN_LETTERS = 5
 """A shorter word that differs is another word: Jr and Sr, Won and Kim."""
