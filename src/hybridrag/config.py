@@ -238,8 +238,80 @@ class SearchSettings(Section):
     min_confidence: Share = 0.6
     """A question classified with less confidence is searched as `hybrid`. Raise it to 0.7 where wrong
     classifications cost more than mixed results."""
+    fusion: Literal["score", "rrf"] = "score"
+    """How the three searches become one ranking: `score` adds up what each of them found, so that a search counts
+    where its evidence is strong; `rrf` adds up ranks."""
     rrf_k: int = Field(default=60, ge=1, le=1000)
     """The constant of reciprocal rank fusion: the larger, the less the first ranks stand out."""
+    expand: bool = True
+    """Whether a question is searched under synonyms and under other names that the documents use as well."""
+    synonyms: Folder | None = None
+    """A file of synonyms, one group a line, in place of the small list that comes along."""
+    deadline_seconds: float = Field(default=5.0, gt=0.0)
+    """How long each of the three searches may take before the others answer without it."""
+    cache_size: int = Field(default=256, ge=0)
+    """How many answers are kept for the same question asked again; 0 means none. Any change of the index empties it."""
+
+
+class RerankSettings(Section):
+    """What looks at the best results again, and puts them into a better order."""
+
+    provider: Literal["auto", "late-interaction", "cross-encoder", "cohere", "voyage", "jina", "tei", "none"] = "auto"
+    """What reranks. `auto` is the local model that measures best; `late-interaction` compares stored token vectors;
+    `cross-encoder` reads question and passage together with a local model; `tei` is any service with a `/rerank`
+    address such as Text Embeddings Inference or vLLM; `none` keeps the order of the searches."""
+    model: Name | None = None
+    """The name of the model, or the folder of one; not set means the provider's usual one."""
+    base_url: Address | None = None
+    """The address of the service; not set means the provider's own. `tei` needs it."""
+    api_key: SecretStr | None = None
+    """The key of that service. Better set as an environment variable than in a file."""
+    top_k: int = Field(default=50, ge=1, le=100)
+    """How many of the best results are looked at again."""
+    batch_size: int = Field(default=16, ge=1, le=32)
+    """How many passages a local model reads at once; less needs less memory."""
+    blend: Share = 0.3
+    """How much the reranker's score counts against that of the searches. At 1 it alone decides, which loses results
+    that answer by way of another one."""
+    timeout_seconds: float = Field(default=2.0, gt=0.0)
+    """How long reranking may take, retries included, before the order of the searches is kept."""
+    max_retries: int = Field(default=1, ge=0, le=20)
+    """How often a failed request to a service is repeated."""
+    price_per_thousand: float = Field(default=0.0, ge=0.0)
+    """What a thousand requests cost, where the service counts requests."""
+    price_per_million_tokens: float = Field(default=0.0, ge=0.0)
+    """What a million tokens cost, where the service counts tokens."""
+
+
+class VerifySettings(Section):
+    """How results are checked against the question."""
+
+    judge: Literal["auto", "local", "llm"] = "auto"
+    """Who judges whether the results hold the answer. `auto` is the local judge; `llm` asks the LLM, with the local
+    judge where it fails."""
+    max_rounds: int = Field(default=2, ge=0, le=5)
+    """How often a search whose results do not answer is tried again in another way."""
+    deadline_seconds: float = Field(default=10.0, gt=0.0)
+    """How long correcting may take in all."""
+    min_confidence: Share = 0.5
+    """An answer is given only from results that are judged sufficient with at least this confidence."""
+
+
+class WebSettings(Section):
+    """A web search for questions that the documents do not answer. Without one, nothing leaves this machine."""
+
+    provider: Literal["none", "searxng", "brave", "tavily"] = "none"
+    """Which service is asked."""
+    base_url: Address | None = None
+    """The address of the service; not set means the provider's own. `searxng` needs it."""
+    api_key: SecretStr | None = None
+    """The key of that service. Better set as an environment variable than in a file."""
+    max_results: int = Field(default=5, ge=1, le=20)
+    """How many pages are taken from one search."""
+    timeout_seconds: float = Field(default=5.0, gt=0.0)
+    """How long one search of the web may take, retries included."""
+    max_retries: int = Field(default=1, ge=0, le=20)
+    """How often a failed request is repeated."""
 
 
 class Settings(Section):
@@ -253,6 +325,9 @@ class Settings(Section):
     graph: GraphSettings = GraphSettings()
     store: StoreSettings = StoreSettings()
     search: SearchSettings = SearchSettings()
+    rerank: RerankSettings = RerankSettings()
+    verify: VerifySettings = VerifySettings()
+    web: WebSettings = WebSettings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
@@ -20,7 +20,7 @@ from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph, Link
 from hybridrag.types.graph import EntityType
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId
-from hybridrag.types.queries import SearchFilters
+from hybridrag.types.queries import QueryClassification, SearchFilters
 from hybridrag.types.terms import TermQuery
 
 Keys = NDArray[np.int64]
@@ -153,6 +153,128 @@ class Llm(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as the stages after the three searches see it."""
+
+    text: str
+    classification: QueryClassification | None = None
+    pooled: Float32Array | None = None
+    """Its vector, where the semantic search made one."""
+    tokens: Float32Array | None = None
+    """(tokens, dimension), L2-normalised, as the embedder gives them."""
+    rarity: Mapping[str, float] = field(default_factory=dict)
+    """The idf of its terms in the corpus, as the language layer writes them; a term that no chunk has is there too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A result on its way through reranking and verification."""
+
+    id: str
+    text: str
+    score: float
+    """What it is ordered by so far, 0-1."""
+    title: str = ""
+    headings: tuple[str, ...] = ()
+    key: int = 0
+    """The store's key of a chunk; 0 for what is in no store."""
+    language: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """What each search (`keyword`, `semantic`, `graph`) and the reranker (`rerank`) said of it, 0-1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """What a reranker said of candidates."""
+
+    scores: tuple[float | None, ...]
+    """0-1, one for each candidate in their order; None for one that it did not look at."""
+    model: str
+    tokens: int = 0
+    """As the service counts them; 0 for a local model."""
+    cost: float = 0.0
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores how well passages answer a question. Calls are thread-safe.
+
+    A call that fails is an `Err` with one sentence, and the order of the searches stays; nothing is raised. No
+    candidates give no scores. `timeout` seconds are for all of it, retries included.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the trace calls it, for example `late-interaction`."""
+        ...
+
+    def rerank(
+        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+    ) -> Result[Reranking]:
+        """A score for each candidate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether candidates bear on a question, and whether they hold its answer."""
+
+    relevance: tuple[float, ...]
+    """For each candidate in their order, the probability that it bears on the question."""
+    sufficient: float
+    """The probability that they together hold the answer."""
+    missing: tuple[str, ...] = ()
+    """What would have to be found, in words a user reads."""
+    reasons: Mapping[str, float] = field(default_factory=dict)
+    """What the judgement rests on, by name."""
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Judges results. A call that fails is an `Err` with one sentence; nothing is raised.
+
+    No candidates are not sufficient.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the trace calls it."""
+        ...
+
+    def judge(
+        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+    ) -> Result[Judgement]:
+        """What it makes of them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """Text from outside, with where it was found."""
+
+    url: str
+    title: str
+    text: str
+
+
+@runtime_checkable
+class WebSearch(Protocol):
+    """Searches outside the documents. A call that fails is an `Err` with one sentence; nothing is raised.
+
+    An empty list is an answer. No page is on a private address.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the trace calls it."""
+        ...
+
+    def search(self, query: str, *, limit: int, timeout: float | None = None) -> Result[Sequence[WebPage]]:
+        """The best pages for a query, best first."""
+        ...
+
+
 class VectorIndex(Protocol):
     """Nearest neighbours by cosine over L2-normalised float32 vectors, each under an int64 key.
 
@@ -218,6 +340,8 @@ class NewChunk:
     passage: str
     """What was embedded for it; equal passages have equal vectors, so a store may keep the vector it has."""
     vector: Float32Array
+    tokens: bytes | None = None
+    """Its token vectors, packed; None where the model gives none."""
     graph: ChunkGraph = NOTHING_SAID
     """What it says for the knowledge graph."""
 
