@@ -508,6 +508,10 @@ class Store(Protocol):
         """The vectors of those passages that are already stored, under any file: they need no model."""
         ...
 
+    def known_token_vectors(self, passages: Sequence[str]) -> dict[str, bytes]:
+        """The same for their packed token vectors, where they have some."""
+        ...
+
     def file(self, file_id: FileId) -> FileInfo | None:
         """One file, or None."""
         ...
@@ -554,6 +558,10 @@ class Store(Protocol):
 
     def vectors(self, keys: Sequence[int]) -> dict[int, Float32Array]:
         """The stored vectors of chunks."""
+        ...
+
+    def token_vectors(self, keys: Sequence[int]) -> dict[int, bytes]:
+        """The packed token vectors of those chunks that have some, as `NewChunk.tokens` brought them."""
         ...
 
     def generation(self) -> int:

@@ -51,6 +51,11 @@ def make_vector(seed: int | str) -> Float32Array:
     return (vector / np.linalg.norm(vector)).astype(np.float16).astype(np.float32)
 
 
+def make_tokens(text: str) -> bytes | None:
+    """Packed token vectors as a store sees them: bytes that only their text decides; none for an empty text."""
+    return b"tokens of " + text.encode() if text else None
+
+
 def put(store: Store, file: FileInfo, parts: Sequence[str]) -> list[ChunkId]:
     """Write a file whose chunks are `parts`, joined by newlines."""
     text = "\n".join(parts)
@@ -70,7 +75,7 @@ def put(store: Store, file: FileInfo, parts: Sequence[str]) -> list[ChunkId]:
             line_end=ordinal + 1,
             tokens=len(part.split()),
         )
-        chunks.append(NewChunk(chunk=chunk, passage=part, vector=make_vector(part)))
+        chunks.append(NewChunk(chunk=chunk, passage=part, vector=make_vector(part), tokens=make_tokens(part)))
         place += len(part) + 1
     store.put_file(file, text, chunks)
     return [new.chunk.id for new in chunks]
@@ -86,6 +91,27 @@ def check_store(make: Callable[[], Store]) -> None:
             assert store.check() == [], promise.__name__
         finally:
             store.close()
+
+
+def token_vectors_live_and_die_with_their_chunk(store: Store) -> None:
+    """What stayed keeps them, what left has none; an equal passage elsewhere has them to give."""
+    file = make_file("a.txt")
+    put(store, file, ["keep this", "drop that", ""])
+    (kept, _), *_ = store.search_terms(Term("keep"), 10)
+    (gone, _), *_ = store.search_terms(Term("drop"), 10)
+    assert store.token_vectors([kept, gone, gone + 1, -1]) == {
+        kept: b"tokens of keep this",
+        gone: b"tokens of drop that",
+    }
+    assert store.known_token_vectors(["drop that", "", "unknown"]) == {"drop that": b"tokens of drop that"}
+    put(store, make_file("b.txt"), ["drop that"])
+    put(store, file, ["new first", "keep this"])
+    assert store.token_vectors([kept, gone]) == {kept: b"tokens of keep this"}
+    assert store.known_token_vectors(["drop that"]) == {"drop that": b"tokens of drop that"}
+    store.remove_files([file.id, file_id_for("default", "b.txt")])
+    assert store.token_vectors([kept]) == {}
+    assert store.known_token_vectors(["drop that", "keep this"]) == {}
+    assert store.token_vectors([]) == store.known_token_vectors([]) == {}
 
 
 def an_empty_store_finds_nothing(store: Store) -> None:
@@ -278,6 +304,7 @@ PROMISES: tuple[Callable[[Store], None], ...] = (
     putting_the_same_again_changes_nothing,
     an_update_is_exact,
     removal_leaves_nothing,
+    token_vectors_live_and_die_with_their_chunk,
     keys_are_never_used_twice,
     every_index_honours_every_filter,
     term_queries_mean_what_they_say,

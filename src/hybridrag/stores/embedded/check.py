@@ -36,6 +36,9 @@ _STORED = {
 }
 _DERIVED = {
     "vectors without their chunk": "SELECT count(*) FROM vectors WHERE chunk_key NOT IN (SELECT key FROM chunks)",
+    "token vectors without their chunk": (
+        "SELECT count(*) FROM token_vectors WHERE chunk_key NOT IN (SELECT key FROM chunks)"
+    ),
     "chunks that are not in the term index": (
         "SELECT count(*) FROM chunks WHERE key NOT IN (SELECT id FROM terms_docsize)"
     ),
@@ -97,6 +100,10 @@ def drop_orphans(connection: apsw.Connection) -> None:
     """Remove what belongs to nothing, and count anew."""
     connection.execute("DELETE FROM vectors WHERE chunk_key NOT IN (SELECT key FROM chunks)")
     connection.execute("DELETE FROM texts WHERE file_key NOT IN (SELECT key FROM files)")
+    connection.execute(
+        "DELETE FROM token_vectors WHERE chunk_key NOT IN "
+        "(SELECT key FROM chunks WHERE file_key IN (SELECT key FROM files))"
+    )
     connection.execute(
         "DELETE FROM vectors WHERE chunk_key IN (SELECT key FROM chunks WHERE file_key NOT IN (SELECT key FROM files))"
     )

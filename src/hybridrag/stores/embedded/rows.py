@@ -132,7 +132,7 @@ def context_of(title: str | None, headings: Sequence[str]) -> str:
 
 
 def insert_chunk(connection: apsw.Connection, file_key: int, new: NewChunk, *, title: str | None) -> int:
-    """Write a new chunk with its terms and its vector; its key."""
+    """Write a new chunk with its terms and its vectors; its key."""
     chunk = new.chunk
     connection.execute(
         'INSERT INTO chunks (id, file_key, ordinal, text, "start", "end", headings, page, line_start, line_end, '
@@ -142,6 +142,8 @@ def insert_chunk(connection: apsw.Connection, file_key: int, new: NewChunk, *, t
     key = connection.last_insert_rowid()
     terms.index_chunk(connection, key, context_of(title, chunk.headings), chunk.text)
     connection.execute("INSERT INTO vectors (chunk_key, vector) VALUES (?, ?)", (key, to_blob(new.vector)))
+    if new.tokens is not None:
+        connection.execute("INSERT INTO token_vectors (chunk_key, packed) VALUES (?, ?)", (key, new.tokens))
     return int(key)
 
 
@@ -173,6 +175,7 @@ def forget_chunks(connection: apsw.Connection, keys: Sequence[int], generation: 
         return
     rows = [(key,) for key in keys]
     terms.forget_chunks(connection, keys)
+    connection.executemany("DELETE FROM token_vectors WHERE chunk_key = ?", rows)
     connection.executemany("DELETE FROM vectors WHERE chunk_key = ?", rows)
     connection.executemany("DELETE FROM chunks WHERE key = ?", rows)
     connection.executemany(

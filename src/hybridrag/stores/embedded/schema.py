@@ -14,7 +14,7 @@ from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES
 APPLICATION_ID = 0x48524147
 """Marks the file as ours: "HRAG"."""
 
-FORMAT = 2
+FORMAT = 3
 
 BM25_CONTEXT_WEIGHT = 1.0
 BM25_BODY_WEIGHT = 1.0
@@ -90,6 +90,18 @@ CREATE TABLE removed_chunks (
 CREATE INDEX removed_by_generation ON removed_chunks (generation);
 """
 
+TOKENS_TABLE = """
+-- Beside the vectors, not in their rows: those are read one after the other, and must lie close together.
+CREATE TABLE token_vectors (
+  chunk_key INTEGER PRIMARY KEY REFERENCES chunks (key),
+  packed BLOB NOT NULL
+) STRICT;
+CREATE TABLE staged_token_vectors (
+  chunk_key INTEGER PRIMARY KEY,
+  packed BLOB NOT NULL
+) STRICT;
+"""
+
 TERMS_TABLE = """
 -- Without its own copy of the text: deleting a row needs no tokens, so that a newer dictionary cannot damage it.
 CREATE VIRTUAL TABLE terms USING fts5 (
@@ -114,7 +126,12 @@ def _add_graph(connection: apsw.Connection) -> None:
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('graph_pending', 1)")
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: _add_graph}
+def _add_token_vectors(connection: apsw.Connection) -> None:
+    """Format 3 brings token vectors; what is already indexed has none until `hybridrag reembed`."""
+    connection.execute(TOKENS_TABLE)
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: _add_graph, 2: _add_token_vectors}
 """From that format to the next."""
 
 
@@ -136,6 +153,7 @@ def create_or_migrate(
         if connection.execute("SELECT count(*) FROM sqlite_schema").get:
             raise StoreCorrupt(path, "it is a database of another program")
         connection.execute(TABLES)
+        connection.execute(TOKENS_TABLE)
         connection.execute(TERMS_TABLE)
         connection.execute(GRAPH_TABLES)
         connection.execute(

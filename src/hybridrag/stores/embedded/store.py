@@ -200,6 +200,7 @@ class EmbeddedStore:
         with self._database.write() as connection:
             if connection.execute("SELECT value FROM meta WHERE name = 'staged_model'").get != model.fingerprint:
                 connection.execute("DELETE FROM staged_vectors")
+                connection.execute("DELETE FROM staged_token_vectors")
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('staged_model', ?)", (model.fingerprint,))
 
     def unstaged_keys(self, limit: int) -> list[int]:
@@ -211,12 +212,18 @@ class EmbeddedStore:
             )
             return [key for (key,) in found]
 
-    def stage_vectors(self, vectors: Mapping[int, Float32Array]) -> None:
-        """Keep vectors of the new model until they are complete."""
+    def stage_vectors(
+        self, vectors: Mapping[int, Float32Array], tokens: Mapping[int, bytes] | None = None
+    ) -> None:
+        """Keep vectors of the new model, and its packed token vectors where it gives them, until they are complete."""
         with self._database.write() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO staged_vectors (chunk_key, vector) VALUES (?, ?)",
                 [(key, to_blob(vector)) for key, vector in vectors.items()],
+            )
+            connection.executemany(
+                "INSERT OR REPLACE INTO staged_token_vectors (chunk_key, packed) VALUES (?, ?)",
+                list((tokens or {}).items()),
             )
 
     def finish_reembedding(self, model: ModelInfo) -> bool:
@@ -227,6 +234,12 @@ class EmbeddedStore:
             ).get:
                 return False
             rows.next_generation(connection)
+            connection.execute("DELETE FROM token_vectors")
+            connection.execute(
+                "INSERT INTO token_vectors SELECT chunk_key, packed FROM staged_token_vectors "
+                "WHERE chunk_key IN (SELECT key FROM chunks)"
+            )
+            connection.execute("DELETE FROM staged_token_vectors")
             connection.execute("DELETE FROM vectors")
             connection.execute(
                 "INSERT INTO vectors SELECT chunk_key, vector FROM staged_vectors "
@@ -275,6 +288,20 @@ class EmbeddedStore:
                 )
                 for known, vector in found_rows:
                     found[by_hash[bytes(known)]] = from_blob(bytes(vector))
+        return found
+
+    def known_token_vectors(self, passages: Sequence[str]) -> dict[str, bytes]:
+        """Packed token vectors already computed for these passages, under whatever file."""
+        by_hash = {rows.passage_hash(passage): passage for passage in passages}
+        found: dict[str, bytes] = {}
+        with self._database.read() as connection:
+            for batch in batches(list(by_hash)):
+                found_rows = connection.execute(
+                    "SELECT c.passage_hash, t.packed FROM chunks c JOIN token_vectors t ON t.chunk_key = c.key "  # noqa: S608
+                    f"WHERE c.passage_hash IN ({marks(batch)})",
+                    batch,
+                )
+                found.update((by_hash[bytes(known)], bytes(packed)) for known, packed in found_rows)
         return found
 
     def file(self, file_id: FileId) -> FileInfo | None:
@@ -365,6 +392,15 @@ class EmbeddedStore:
             for batch in batches(list(keys)):
                 sql = f"SELECT chunk_key, vector FROM vectors WHERE chunk_key IN ({marks(batch)})"  # noqa: S608
                 found.update((key, from_blob(bytes(blob))) for key, blob in connection.execute(sql, batch))
+        return found
+
+    def token_vectors(self, keys: Sequence[int]) -> dict[int, bytes]:
+        """Packed token vectors by chunk key."""
+        found: dict[int, bytes] = {}
+        with self._database.read() as connection:
+            for batch in batches(list(keys)):
+                sql = f"SELECT chunk_key, packed FROM token_vectors WHERE chunk_key IN ({marks(batch)})"  # noqa: S608
+                found.update((key, bytes(packed)) for key, packed in connection.execute(sql, batch))
         return found
 
     # The whole
