@@ -111,7 +111,8 @@ def token_vectors_live_and_die_with_their_chunk(store: Store) -> None:
     store.remove_files([file.id, file_id_for("default", "b.txt")])
     assert store.token_vectors([kept]) == {}
     assert store.known_token_vectors(["drop that", "keep this"]) == {}
-    assert store.token_vectors([]) == store.known_token_vectors([]) == {}
+    assert store.token_vectors([]) == {}
+    assert store.known_token_vectors([]) == {}
 
 
 def an_empty_store_finds_nothing(store: Store) -> None:

@@ -212,9 +212,7 @@ class EmbeddedStore:
             )
             return [key for (key,) in found]
 
-    def stage_vectors(
-        self, vectors: Mapping[int, Float32Array], tokens: Mapping[int, bytes] | None = None
-    ) -> None:
+    def stage_vectors(self, vectors: Mapping[int, Float32Array], tokens: Mapping[int, bytes] | None = None) -> None:
         """Keep vectors of the new model, and its packed token vectors where it gives them, until they are complete."""
         with self._database.write() as connection:
             connection.executemany(
