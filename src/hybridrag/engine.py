@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -43,6 +43,7 @@ from hybridrag.types.parse import make_query
 from hybridrag.types.queries import SearchFilters, SearchQuery
 from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
 from hybridrag.types.results import SearchResult
+from hybridrag.types.sources import TextDocument
 
 REEMBED_BATCH = 256
 """Chunks embedded between two commits of a re-embedding: what an interruption loses at most."""
@@ -153,6 +154,34 @@ class Engine:
         paths = [source] if isinstance(source, str | Path) else list(source or ())
         sources, failures = self._found(paths)
         return self._ingest(sources, failures, workspace, on_progress, stop)
+
+    def add_documents(
+        self,
+        documents: Iterable[TextDocument],
+        *,
+        workspace: str | None = None,
+        on_progress: OnProgress | None = None,
+        stop: threading.Event | None = None,
+    ) -> IngestReport:
+        """Take in many texts at once, each under its own name; as `add`, and much faster than one call for each.
+
+        [TextDocument("1", "The fee is twelve crowns.", title="Fees")] -> one file named "1"
+
+        Raises:
+            StoreError: the index cannot be written.
+            StageError: the embedding model cannot be used.
+        """
+        sources = [
+            Source(
+                name=document.name,
+                load=partial(_as_bytes, document.text),
+                mime_type=document.mime_type,
+                modified=document.modified,
+                title=document.title,
+            )
+            for document in documents
+        ]
+        return self._ingest(sources, [], workspace, on_progress, stop)
 
     def sync(
         self,
