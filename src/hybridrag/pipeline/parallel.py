@@ -1,0 +1,77 @@
+"""Run searches side by side, each until its deadline; one that hangs holds up nobody."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from hybridrag.errors import DeadlineExceeded, RAGError
+from hybridrag.result import Err, Ok, Result
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Timed(Generic[T]):
+    """What a piece of work gave, and how long it took."""
+
+    result: Result[T]
+    seconds: float
+
+    @property
+    def value(self) -> T | None:
+        """What it gave, or None."""
+        return self.result.value if isinstance(self.result, Ok) else None
+
+    @property
+    def error(self) -> str | None:
+        """Why it gave nothing, or None."""
+        return str(self.result.error) if isinstance(self.result, Err) else None
+
+
+class Leg(Generic[T]):
+    """A piece of work in a thread of its own.
+
+    A thread that hangs cannot be ended. It is a daemon and shared with nobody, so that it neither keeps the program
+    from ending nor takes a place that the next question needs.
+    """
+
+    def __init__(self, name: str, work: Callable[[], T]) -> None:
+        self._name = name
+        self._done = threading.Event()
+        self._timed: Timed[T] | None = None
+        self._failure: BaseException | None = None
+        self._began = time.perf_counter()
+        # Spans opened inside belong to the caller's.
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(self._run, work), name=f"hybridrag-{name}", daemon=True)
+        thread.start()
+
+    def _run(self, work: Callable[[], T]) -> None:
+        try:
+            result: Result[T] = Ok(work())
+        except RAGError as error:
+            result = Err(error)
+        except BaseException as error:  # noqa: BLE001 (raised again in the thread that waits for it)
+            self._failure = error
+            self._done.set()
+            return
+        self._timed = Timed(result, time.perf_counter() - self._began)
+        self._done.set()
+
+    def result(self, until: float) -> Timed[T]:
+        """What it gave by the moment `until` of the monotonic clock, else `DeadlineExceeded` as an `Err`.
+
+        An error that is none of ours is a fault of the program, and raised.
+        """
+        if not self._done.wait(max(0.0, until - time.monotonic())):
+            waited = time.perf_counter() - self._began
+            return Timed(Err(DeadlineExceeded(self._name, seconds=round(waited, 2))), waited)
+        if self._failure is not None:
+            raise self._failure
+        assert self._timed is not None  # noqa: S101 (set before the event)
+        return self._timed
