@@ -8,7 +8,7 @@ name per place take `outermost`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import sqrt
 
 from hybridrag.graph.names import BREAK, KANA_KANJI, Kind, Piece, fold_key, fold_parts, is_japanese, pieces
@@ -187,7 +187,7 @@ def find_links(text: str, dictionary: LinkDictionary, *, cased: bool = True) -> 
     `cased` asks a one-word alias to be written with a capital or a digit, as names in running text are; switch it
     off for questions, which people type in small letters.
     """
-    parts = list(pieces(text))
+    parts = pieces(text)
     links = [link for words in _unbroken_words(parts) for link in dictionary.match_words(words)]
     if cased:
         links = [link for link in links if _written_as_name(link, text)]
@@ -208,7 +208,7 @@ def outermost(links: Iterable[Link]) -> list[Link]:
     return kept
 
 
-def _unbroken_words(parts: list[Piece]) -> Iterator[list[Piece]]:
+def _unbroken_words(parts: Sequence[Piece]) -> Iterator[list[Piece]]:
     """Rows of words that no Japanese interrupts. Punctuation does not: "Paris, Texas" is a name."""
     words: list[Piece] = []
     for part in parts:
@@ -229,7 +229,7 @@ def _written_as_name(link: Link, text: str) -> bool:
     return any(char.isupper() or char.isdigit() or char == "_" for char in text[link.start : link.end])
 
 
-def _character_links(text: str, parts: list[Piece], dictionary: LinkDictionary) -> Iterator[Link]:
+def _character_links(text: str, parts: Sequence[Piece], dictionary: LinkDictionary) -> Iterator[Link]:
     folded, starts, ends = fold_parts(parts)
     for key, at in dictionary.match_characters(folded):
         start, end = starts[at], ends[at + len(key) - 1]
@@ -273,7 +273,7 @@ def probe_terms(text: str) -> set[str]:
 
     "Dr.スランプ" -> {"dr", "スラ", "ラン", "ンプ"}
     """
-    parts = list(pieces(text))
+    parts = pieces(text)
     terms = {part.text for part in parts if part.kind is Kind.WORD}
     if any(part.kind is Kind.RUN for part in parts):
         terms.update(_RUN_PAIR.findall(fold_parts(parts).text))

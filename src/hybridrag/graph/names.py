@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from enum import Enum, StrEnum, auto
+from functools import lru_cache
 from typing import NamedTuple
 
 from hybridrag.graph.words import CONNECTORS, LEGAL_FORMS, PERSON_TITLES
@@ -22,6 +23,12 @@ KANA_KANJI = KANA + HALF_WIDTH_KANA + HAN
 
 BREAK = "、"
 """How punctuation that parts phrases is written inside a key and a folded text."""
+
+REMEMBERED_TEXTS = 16
+"""Texts that stay cut: writing a chunk looks for titles in it several times in a row."""
+
+REMEMBERED_NAMES = 8_192
+"""Names whose keys are kept at hand: a document names the same things over and over."""
 
 _HARD = r"""、。,;「」『』()【】\[\]〈〉《》<>"“”„|\n"""
 # A sound mark or a voicing mark changes the character before it, so no word begins with one.
@@ -67,11 +74,16 @@ def is_japanese(text: str) -> bool:
     return _RUN.search(text) is not None
 
 
-def pieces(text: str) -> Iterator[Piece]:
+@lru_cache(maxsize=REMEMBERED_TEXTS)
+def pieces(text: str) -> tuple[Piece, ...]:
     """Cut a text into words, kana-kanji runs and gaps, each with its offsets; everything else is passed over.
 
     "Dr.スランプ" -> word "dr" (0, 2), run "スランプ" (3, 7)
     """
+    return tuple(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[Piece]:
     normal = normalise_with_offsets(text)
     starts, ends = normal.starts, normal.ends
     for match in _PIECES.finditer(normal.text):
@@ -158,7 +170,7 @@ def fold_key(text: str) -> str:
     "ジョン・スミス" -> "ジョンスミス", "Retrieval-Augmented  Generation" -> "retrieval augmented generation",
     "ｺﾝﾋﾟｭｰﾀｰ" -> "コンピュータ", "彼女、お借りします" -> "彼女、お借りします"
     """
-    parts = list(pieces(text))
+    parts = list(_pieces(text))
     if any(piece.kind is Kind.RUN for piece in parts):
         return fold_parts(parts).text.strip(BREAK)
     # English commas are dropped: "Paris, Texas" and "Paris Texas" are one key.
@@ -203,6 +215,7 @@ def _strip_japanese_honorific(name: str) -> str:
     return name[: match.start()].rstrip()
 
 
+@lru_cache(maxsize=REMEMBERED_NAMES)
 def name_key(name: str) -> str:
     """The key by which a name is one entity, whatever its case, width, title, article or final long vowel.
 

@@ -23,6 +23,8 @@ _PASSIVES = word_set("れる られる")
 _ATTRIBUTE = re.compile(r"の([^、。\sのはがをに]{1,12})は")
 _ROLE_THEN = re.compile(r"の([^、。\s（）「」『』のはがをにで]{1,12})")
 _TITLE_ROLES = HONORIFICS - PLAIN_HONORIFICS
+# The longest first: 総理大臣 is not 総理 and something more.
+_HONORIFIC = re.compile("|".join(sorted(HONORIFICS, key=lambda word: (-len(word), word))))
 _NO_ROLES = word_set("一つ ひとつ 1つ 一人 一種 一部 ほか 他 うち 中 後 前 際 時 ため こと もの 間 上 下 方")
 _ORIGIN = re.compile(r"(出身|生まれ|在住|所属)")
 _BRACKETS = re.compile(r"[」』]?(?:\s?[（(][^（）()]*[）)])?")
@@ -80,11 +82,8 @@ def _opened(text: str, start: int, end: int, row: Sequence[Mention], topic: str 
 
 def _after(text: str, mention: Mention) -> int:
     """Where the sentence goes on behind a name, its honorific, its closing quote and its brackets."""
-    at = mention.end
-    for honorific in HONORIFICS:
-        if text.startswith(honorific, at):
-            at += len(honorific)
-            break
+    honorific = _HONORIFIC.match(text, mention.end)
+    at = honorific.end() if honorific else mention.end
     match = _BRACKETS.match(text, at)
     return match.end() if match else at
 

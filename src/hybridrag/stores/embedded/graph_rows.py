@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -35,10 +36,12 @@ class GraphChange:
 
     names: set[int] = field(default_factory=set)
     """Names whose mentions or aliases changed."""
+    left: set[int] = field(default_factory=set)
+    """Those of them that something no longer says: perhaps nothing does."""
     aliases: set[str] = field(default_factory=set)
     """Title aliases that nobody had before, or nobody has any more."""
-    chunks: dict[int, str] = field(default_factory=dict)
-    """New chunks with their text, which have no links yet."""
+    chunks: dict[int, tuple[str, set[str]]] = field(default_factory=dict)
+    """New chunks with their text and its probe terms, which have no links yet."""
 
 
 class GraphWriter:
@@ -95,9 +98,10 @@ class GraphWriter:
             ],
         )
         if self._linker is not None:
-            terms = SEPARATOR.join(sorted(self._linker.probe_terms(text)))
-            self._connection.execute("INSERT INTO probes (rowid, terms) VALUES (?, ?)", (chunk_key, terms))
-            self._change.chunks[chunk_key] = text
+            terms = self._linker.probe_terms(text)
+            values = (chunk_key, SEPARATOR.join(sorted(terms)))
+            self._connection.execute("INSERT INTO probes (rowid, terms) VALUES (?, ?)", values)
+            self._change.chunks[chunk_key] = (text, terms)
 
     def forget(self, chunk_keys: Sequence[int]) -> None:
         """Remove what chunks said."""
@@ -110,7 +114,7 @@ class GraphWriter:
                 ("object_key", "facts"),
             ):
                 sql = f"SELECT DISTINCT {column} FROM {table} WHERE chunk_key IN ({marks(batch)})"  # noqa: S608
-                self._change.names.update(key for (key,) in self._connection.execute(sql, batch))
+                self._change.left.update(key for (key,) in self._connection.execute(sql, batch))
             for table in ("mentions", "aliases", "facts", "links"):
                 self._connection.execute(f"DELETE FROM {table} WHERE chunk_key IN ({marks(batch)})", batch)  # noqa: S608
             self._connection.executemany("DELETE FROM probes WHERE rowid = ?", [(key,) for key in batch])
@@ -169,15 +173,22 @@ class GraphWriter:
             *(norm for it in graph.aliases for norm in (it.name_key, it.alias_key)),
             *(norm for it in graph.facts for norm in (it.subject_key, it.object_key)),
         }
-        keys: dict[str, int] = {}
-        for norm in sorted(norms):
-            key = self._connection.execute("SELECT key FROM names WHERE norm = ?", (norm,)).get
-            if key is None:
-                values = (norm, UUID(entity_id_for(norm)).bytes)
-                self._connection.execute("INSERT INTO names (norm, id, entity_key) VALUES (?, ?, 0)", values)
-                key = self._connection.last_insert_rowid()
-                self._compare(int(key), norm)
-            keys[norm] = int(key)
+        keys: dict[str, int] = dict(
+            self._connection.execute(
+                "SELECT norm, key FROM names WHERE norm IN (SELECT value FROM json_each(?))", (json.dumps(list(norms)),)
+            )
+        )
+        new = sorted(norms - keys.keys())
+        if new:
+            last = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'names'").get or 0
+            # A new name is an entity of its own until `settle` finds what it is one with.
+            keys.update((norm, key) for key, norm in enumerate(new, start=int(last) + 1))
+            self._connection.executemany(
+                "INSERT INTO names (key, norm, id, entity_key) VALUES (?1, ?2, ?3, ?1)",
+                [(keys[norm], norm, UUID(entity_id_for(norm)).bytes) for norm in new],
+            )
+            for norm in new:
+                self._compare(keys[norm], norm)
         return keys
 
     def _compare(self, key: int, norm: str) -> None:
@@ -202,8 +213,9 @@ class GraphWriter:
         """Link new chunks to every title, and every chunk to new titles; each alias is found for itself."""
         if self._linker is None:
             return
-        for key, text in self._change.chunks.items():
-            self._add_links(key, self._linker.find(text, self._aliases_for(text)))
+        for key, (text, terms) in self._change.chunks.items():
+            if aliases := self._aliases_for(terms):
+                self._add_links(key, self._linker.find(text, aliases))
         for alias in sorted(self._change.aliases):
             if not self._connection.execute("SELECT 1 FROM titles WHERE alias = ? LIMIT 1", (alias,)).get:
                 self._connection.execute("DELETE FROM links WHERE alias = ?", (alias,))
@@ -234,14 +246,13 @@ class GraphWriter:
             )
         )
 
-    def _aliases_for(self, text: str) -> list[str]:
-        """The aliases that a text may name, by the one probe term that each is filed under."""
-        known: set[str] = set()
-        terms = self._linker.probe_terms(text) if self._linker is not None else set()
-        for batch in batches(sorted(terms)):
-            sql = f"SELECT DISTINCT alias FROM titles WHERE head IN ({marks(batch)})"  # noqa: S608 (only marks)
-            known.update(alias for (alias,) in self._connection.execute(sql, batch))
-        return sorted(known)
+    def _aliases_for(self, terms: set[str]) -> list[str]:
+        """The aliases that a text with these probe terms may name, by the one term that each is filed under."""
+        found = self._connection.execute(
+            "SELECT DISTINCT alias FROM titles WHERE head IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(terms)),),
+        )
+        return sorted(alias for (alias,) in found)
 
     def _head(self, alias: str) -> str:
         """One of an alias's probe terms, the longest: by it the aliases that a text may name are looked up."""
@@ -253,28 +264,47 @@ class GraphWriter:
     def _resolve(self) -> None:
         """Drop names that nobody uses, and give every group of names that are one thing its entity."""
         connection = self._connection
-        touched = set(self._change.names)
-        # A name that left may have held others together: those it shared an entity with are looked at again.
-        for batch in batches(sorted(touched)):
-            sql = (
-                "SELECT key FROM names WHERE entity_key IN (SELECT entity_key FROM names "  # noqa: S608 (only marks)
-                f"WHERE key IN ({marks(batch)}) AND entity_key > 0)"
-            )
-            self._change.names.update(key for (key,) in connection.execute(sql, batch))
-        for key in touched:
+        waiting = self._with_mates(self._change.names | self._change.left)
+        for key in sorted(self._change.left):
             if not self._is_used(key):
                 connection.execute("DELETE FROM names WHERE key = ?", (key,))
                 connection.execute("DELETE FROM alike WHERE name_key = ?1 OR other_key = ?1", (key,))
                 connection.execute("DELETE FROM name_blocks WHERE name_key = ?", (key,))
-        waiting = set(self._change.names)
-        while waiting:
-            group = self._group_of(waiting.pop())
-            waiting -= group.keys()
+                waiting.discard(key)
+        joined = self._joined(waiting)
+        alone = "UPDATE names SET entity_key = key WHERE key = ? AND entity_key <> key"
+        connection.executemany(alone, [(key,) for key in sorted(waiting - joined)])
+        while joined:
+            group = self._group_of(joined.pop())
+            joined -= group.keys()
             if group:
                 entity = min(group, key=lambda key: group[key])
                 connection.executemany(
-                    "UPDATE names SET entity_key = ? WHERE key = ?", [(entity, key) for key in group]
+                    "UPDATE names SET entity_key = ?1 WHERE key = ?2 AND entity_key <> ?1",
+                    [(entity, key) for key in group],
                 )
+
+    def _with_mates(self, keys: set[int]) -> set[int]:
+        """The names, and those that share an entity with them: a name that left may have held others together."""
+        found = self._connection.execute(
+            "SELECT n.key FROM names n WHERE n.entity_key IN (SELECT entity_key FROM names WHERE key IN "
+            "(SELECT value FROM json_each(?)))",
+            (json.dumps(sorted(keys)),),
+        )
+        return keys | {key for (key,) in found}
+
+    def _joined(self, keys: set[int]) -> set[int]:
+        """Those of the names that a text, a spelling or a person may make one with another."""
+        found = self._connection.execute(
+            "SELECT n.key FROM json_each(?) given JOIN names n ON n.key = given.value "
+            "WHERE EXISTS (SELECT 1 FROM aliases WHERE name_key = n.key) "
+            "OR EXISTS (SELECT 1 FROM aliases WHERE alias_key = n.key) "
+            "OR EXISTS (SELECT 1 FROM alike WHERE name_key = n.key) "
+            "OR EXISTS (SELECT 1 FROM decisions WHERE norm = n.norm) "
+            "OR EXISTS (SELECT 1 FROM decisions WHERE other = n.norm)",
+            (json.dumps(sorted(keys)),),
+        )
+        return {key for (key,) in found}
 
     def _is_used(self, key: int) -> bool:
         return any(
