@@ -82,7 +82,7 @@ def test_later_pages_fetch_what_the_earlier_ones_showed_as_well() -> None:
         ("東京と大阪の関係", GraphMode.RELATION),
         ("When was the director of The Quiet Harbour born?", GraphMode.WALK),
         ("Summarise the report on Acme and tell me who wrote it", GraphMode.WALK),
-        ("???", GraphMode.COMMUNITY),
+        ("???", GraphMode.WALK),
     ],
 )
 def test_the_graph_is_searched_as_the_question_needs(question: str, mode: GraphMode) -> None:
@@ -97,7 +97,7 @@ def test_a_relationship_that_only_the_caller_sees_is_searched_between_names() ->
 def test_without_a_classification_the_plan_is_hybrid() -> None:
     plan = make_plan(SearchQuery(text=COMPARE), None)
     assert (plan.type, plan.weights) == (QueryType.HYBRID, default_weights(QueryType.HYBRID))
-    assert plan.graph_mode is GraphMode.COMMUNITY
+    assert plan.graph_mode is GraphMode.WALK
 
 
 def test_deadlines_can_be_given_and_every_search_has_one() -> None:

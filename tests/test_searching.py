@@ -18,7 +18,7 @@ from hybridrag.errors import InvalidQuery, ModelUnavailable
 from hybridrag.protocols import Passages
 from hybridrag.search.blend import base_scores, blend, own_scores, stretched
 from hybridrag.search.hop import Seed, Trail, path_score
-from hybridrag.searching import Searcher
+from hybridrag.searching import Searcher, SearchKnobs, SearchParts
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import QueryType, SearchStrategy, SearchWeights
@@ -150,11 +150,14 @@ def test_the_trace_shows_steps_and_arithmetic(engine: Engine) -> None:
     assert trace is not None
     assert [step.step for step in trace.steps] == [
         Step.CLASSIFY,
+        Step.EXPAND,
         Step.PLAN,
         Step.KEYWORD,
         Step.SEMANTIC,
         Step.GRAPH,
         Step.FUSE,
+        Step.DEDUPLICATE,
+        Step.RERANK,
     ]
     fused = trace.of(Step.FUSE)
     assert fused is not None
@@ -184,7 +187,7 @@ def test_a_search_that_fails_or_is_late_is_named_and_the_others_answer(
     from hybridrag.graph.linker import TitleLinker
     from hybridrag.types.parse import parse_query
 
-    searcher = Searcher(engine._store, lambda: embedder, TitleLinker(), deadline=0.2)
+    searcher = Searcher(engine._store, SearchParts(lambda: embedder, TitleLinker()), SearchKnobs(deadline=0.2))
     result = searcher.search(parse_query("harbour fee"), explain=True)
     searcher.close()
     assert reason in (result.strategies.semantic.error or "")

@@ -238,6 +238,9 @@ class SearchSettings(Section):
     min_confidence: Share = 0.6
     """A question classified with less confidence is searched as `hybrid`. Raise it to 0.7 where wrong
     classifications cost more than mixed results."""
+    classifier: Literal["auto", "rules", "llm"] = "auto"
+    """Who says what kind of question it is. `auto` asks the LLM where one is set, with the rules where it fails;
+    `rules` never asks it."""
     fusion: Literal["score", "rrf"] = "score"
     """How the three searches become one ranking: `score` adds up what each of them found, so that a search counts
     where its evidence is strong; `rrf` adds up ranks."""

@@ -21,7 +21,7 @@ from hybridrag.documents.isolate import IsolatedReader
 from hybridrag.documents.limits import ReadLimits
 from hybridrag.documents.read import load_file, read_document
 from hybridrag.documents.walk import find_files
-from hybridrag.errors import DocumentError, InvalidInput, StageError
+from hybridrag.errors import DocumentError, InvalidInput, InvalidSettings, StageError
 from hybridrag.graph.communities import WriteSummary, rebuild_communities, update_communities
 from hybridrag.graph.extract import Extractor
 from hybridrag.graph.extract_llm import Estimate, LlmExtractor, LlmReport
@@ -31,9 +31,9 @@ from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.resemble import NameComparer
 from hybridrag.graph.summarise_llm import summarise_by_llm
 from hybridrag.ingest import Ingest, Read, Source, removed
-from hybridrag.parts import as_passages, make_embedder, make_extractor, make_limits
+from hybridrag.parts import as_passages, make_embedder, make_extractor, make_knobs, make_limits, make_llm
 from hybridrag.protocols import Embedder, Llm, Problem, StoreStatus
-from hybridrag.searching import Searcher
+from hybridrag.searching import Searcher, SearchParts
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, Document, FileInfo
@@ -81,7 +81,7 @@ class Engine:
         self._extractor: Extractor | None = None
         self._on_progress: OnProgress | None = None
         store.compare_names_with(NameComparer(self._embed_names))
-        self._searcher = Searcher(store, self.embedder, TitleLinker(), min_confidence=settings.search.min_confidence)
+        self._searcher = self._make_searcher()
 
     @classmethod
     def open(
@@ -426,6 +426,20 @@ class Engine:
         await _in_thread(self.close)
 
     # Parts
+
+    def _make_searcher(self) -> Searcher:
+        asked = self._llm or make_llm(self.settings)
+        classifier = self.settings.search.classifier
+        if classifier == "llm" and asked is None:
+            raise InvalidSettings(
+                where="settings", key="search.classifier", expected="is llm, which needs `llm.model` to be set"
+            )
+        parts = SearchParts(
+            embedder=self.embedder,
+            linker=TitleLinker(),
+            llm=None if classifier == "rules" else asked,
+        )
+        return Searcher(self._store, parts, make_knobs(self.settings))
 
     def embedder(self) -> Embedder:
         """The model, loaded on first use and checked against the one that wrote the index.

@@ -14,7 +14,10 @@ from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.mentions import Context
 from hybridrag.models.load import load_embedder
 from hybridrag.models.progress import Progress as ModelProgress
+from hybridrag.pipeline.rerank import Looking
 from hybridrag.protocols import Embedder, Llm
+from hybridrag.queries.synonyms import default_synonyms, load_synonyms
+from hybridrag.searching import SearchKnobs
 from hybridrag.types.documents import Chunk
 
 EXTRACTORS = {"neural": "combined"}
@@ -81,6 +84,25 @@ def make_extractor(settings: Settings, index: Path, *, written: str | None, llm:
     if setting == "auto" and written == light.name:
         return light
     return choose_extractor(EXTRACTORS.get(setting, setting))
+
+
+def make_knobs(settings: Settings) -> SearchKnobs:
+    """How to search, as `[search]` and `[rerank]` say.
+
+    Raises:
+        InvalidSettings: the file of synonyms cannot be read.
+    """
+    chosen, rerank = settings.search, settings.rerank
+    return SearchKnobs(
+        min_confidence=chosen.min_confidence,
+        fusion=chosen.fusion,
+        rrf_k=chosen.rrf_k,
+        deadline=chosen.deadline_seconds,
+        cache_size=chosen.cache_size,
+        expand=chosen.expand,
+        synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
+        looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
+    )
 
 
 def make_limits(settings: Settings) -> ReadLimits:

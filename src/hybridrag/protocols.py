@@ -564,6 +564,10 @@ class Store(Protocol):
         """The packed token vectors of those chunks that have some, as `NewChunk.tokens` brought them."""
         ...
 
+    def model(self) -> ModelInfo | None:
+        """The model whose vectors are stored; None while there are none."""
+        ...
+
     def generation(self) -> int:
         """Rises with every committed change, in any process: what caches are keyed on."""
         ...

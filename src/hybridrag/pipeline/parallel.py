@@ -34,14 +34,16 @@ class Timed(Generic[T]):
 
 
 class Leg(Generic[T]):
-    """A piece of work in a thread of its own.
+    """A piece of work in a thread of its own, which has so many seconds.
 
     A thread that hangs cannot be ended. It is a daemon and shared with nobody, so that it neither keeps the program
     from ending nor takes a place that the next question needs.
     """
 
-    def __init__(self, name: str, work: Callable[[], T]) -> None:
+    def __init__(self, name: str, work: Callable[[], T], *, seconds: float) -> None:
         self._name = name
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
         self._done = threading.Event()
         self._timed: Timed[T] | None = None
         self._failure: BaseException | None = None
@@ -63,14 +65,14 @@ class Leg(Generic[T]):
         self._timed = Timed(result, time.perf_counter() - self._began)
         self._done.set()
 
-    def result(self, until: float) -> Timed[T]:
-        """What it gave by the moment `until` of the monotonic clock, else `DeadlineExceeded` as an `Err`.
+    def result(self) -> Timed[T]:
+        """What it gave within its time, else `DeadlineExceeded` as an `Err`.
 
         An error that is none of ours is a fault of the program, and raised.
         """
-        if not self._done.wait(max(0.0, until - time.monotonic())):
-            waited = time.perf_counter() - self._began
-            return Timed(Err(DeadlineExceeded(self._name, seconds=round(waited, 2))), waited)
+        if not self._done.wait(max(0.0, self._until - time.monotonic())):
+            late = DeadlineExceeded(self._name, seconds=self._seconds)
+            return Timed(Err(late), time.perf_counter() - self._began)
         if self._failure is not None:
             raise self._failure
         assert self._timed is not None  # noqa: S101 (set before the event)

@@ -148,6 +148,4 @@ def _graph_mode(query_type: QueryType, classification: QueryClassification | Non
             hint = classification.relation_hint if classification is not None else None
             return GraphMode.WALK if hint is RelationHint.GENERAL else GraphMode.RELATION
         case QueryType.HYBRID:
-            # With nothing to start from, only what the corpus is about can help.
-            named = classification is not None and bool(classification.extracted_entities)
-            return GraphMode.WALK if named else GraphMode.COMMUNITY
+            return GraphMode.WALK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,6 +23,8 @@ ROW = 3
 CHARACTER_ROW = 6
 """The same for text without spaces."""
 
+_NUMBER = re.compile(r"\d+")
+
 
 def find_duplicates(
     keys: Sequence[int], texts: Mapping[int, str], vectors: Mapping[int, Float32Array]
@@ -41,7 +44,8 @@ def find_duplicates(
         for key in (later, earlier):
             if key not in shingles:
                 shingles[key] = _shingles(texts[key])
-        if _alike(shingles[later], shingles[earlier]):
+        # Two versions of a page that differ in one number are what somebody needs to see side by side.
+        if _alike(shingles[later], shingles[earlier]) and _numbers(texts[later]) == _numbers(texts[earlier]):
             found[later] = earlier
     return found
 
@@ -73,6 +77,10 @@ def _shingles(text: str) -> frozenset[str]:
         joined = "".join(words)
         return frozenset(joined[at : at + CHARACTER_ROW] for at in range(max(1, len(joined) - CHARACTER_ROW + 1)))
     return frozenset(" ".join(words[at : at + ROW]) for at in range(max(1, len(words) - ROW + 1)))
+
+
+def _numbers(text: str) -> list[str]:
+    return _NUMBER.findall(fold(text))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -1,0 +1,165 @@
+"""Stage 3: a closer look at the best results, blended into their order; without it where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hybridrag.errors import RAGError
+from hybridrag.pipeline.find import Found, Ranked
+from hybridrag.pipeline.parallel import Leg
+from hybridrag.pipeline.record import Note, Recorder
+from hybridrag.pipeline.sides import show_both_sides
+from hybridrag.protocols import Candidate, Reranker, Reranking, StoreWithCommunities
+from hybridrag.result import Err
+from hybridrag.search.rerank import blend_reranking
+from hybridrag.steps import Step
+from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.ids import FileId
+from hybridrag.types.queries import SearchFilters
+
+GRACE = 0.25
+"""Seconds past its own timeout after which a reranker is not waited for: it should have given up by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How the reranker is used."""
+
+    top_k: int = 50
+    share: float = 0.3
+    timeout: float = 2.0
+
+
+class RerankStage:
+    """Reranks what was found. Thread-safe."""
+
+    def __init__(self, store: StoreWithCommunities, reranker: Callable[[], Reranker | None], looking: Looking) -> None:
+        self._store = store
+        self._reranker = reranker
+        self._looking = looking
+
+    def rerank(self, found: Found, recorder: Recorder) -> None:
+        """Put the best of `found` into a better order, or leave it as it is and say why.
+
+        Either way a comparison then shows both of its sides.
+        """
+        with recorder.step(Step.RERANK) as note:
+            self._rerank(found, note)
+            moved = show_both_sides(found)
+            if moved:
+                note.details["sides"] = moved
+
+    def _rerank(self, found: Found, note: Note) -> None:
+        reranker = self._usable(found, note)
+        window = found.ranked[: self._looking.top_k]
+        if reranker is None or not window:
+            return
+        candidates = candidates_of(self._store, window, found)
+        reranking = self._ask(reranker, found, candidates, note)
+        if reranking is None:
+            return
+        note.details |= {"model": reranking.model, "share": self._looking.share, "looked": len(candidates)}
+        if reranking.cost or reranking.tokens:
+            note.details |= {"tokens": reranking.tokens, "cost": reranking.cost}
+        found.ranked = self._order(window, reranking.scores) + _capped(found.ranked, window, self._looking)
+
+    def _usable(self, found: Found, note: Note) -> Reranker | None:
+        if not found.ask.query.options.rerank_enabled:
+            note.skip("Switched off.")
+            return None
+        try:
+            reranker = self._reranker()
+        except RAGError as error:
+            note.degrade(f"The order of the searches was kept: {error}")
+            return None
+        if reranker is None:
+            note.skip("No reranker is set.")
+        elif not found.ranked:
+            note.skip("Nothing to rerank.")
+        elif found.end.themes:
+            # Each result is there for what the others lack; by likeness to the question they would repeat one theme.
+            note.skip("The results cover themes; their order is that of what each adds.")
+            return None
+        return reranker
+
+    def _ask(self, reranker: Reranker, found: Found, candidates: Sequence[Candidate], note: Note) -> Reranking | None:
+        timeout = self._looking.timeout
+        work = partial(reranker.rerank, found.question, candidates, timeout=timeout)
+        timed = Leg("rerank", work, seconds=timeout + GRACE).result()
+        answer = timed.value
+        error = timed.error or (str(answer.error) if isinstance(answer, Err) else None)
+        if answer is None or isinstance(answer, Err):
+            note.degrade(f"The order of the searches was kept: {error}")
+            return None
+        wrong = _wrong(answer.value, len(candidates))
+        if wrong:
+            note.degrade(f"The order of the searches was kept: {reranker.name} {wrong}.")
+            return None
+        if all(score is None for score in answer.value.scores):
+            note.skip(f"{reranker.name} could not look at any of the results.")
+            return None
+        return answer.value
+
+    def _order(self, window: Sequence[Ranked], scores: Sequence[float | None]) -> list[Ranked]:
+        share = self._looking.share
+        blended = blend_reranking(
+            [item.score for item in window], scores, share=share, led=[item.led for item in window]
+        )
+        places = sorted(range(len(window)), key=lambda place: (-blended[place], place))
+        ordered: list[Ranked] = []
+        ceiling = 1.0
+        for place in places:
+            item, score = window[place], scores[place]
+            mixed = item.combined if score is None else (1 - share) * item.combined + share * score
+            ceiling = min(ceiling, mixed)
+            ordered.append(replace(item, rerank=score, shown=ceiling))
+        return ordered
+
+
+def candidates_of(
+    store: StoreWithCommunities, ranked: Sequence[Ranked], found: Found, *, filters: SearchFilters | None = None
+) -> list[Candidate]:
+    """Results as later stages read them; one whose chunk is gone meanwhile has no text."""
+    filters = filters or found.ask.query.filters
+    with store.snapshot():
+        chunks = store.chunks_by_key([item.key for item in ranked if item.key], filters=filters)
+        files = {file_id: store.file(file_id) for file_id in {chunk.file_id for chunk in chunks.values()}}
+    return [_candidate(item, chunks.get(item.key), files, found) for item in ranked]
+
+
+def _candidate(item: Ranked, chunk: Chunk | None, files: Mapping[FileId, FileInfo | None], found: Found) -> Candidate:
+    file = files.get(chunk.file_id) if chunk else None
+    scores = {
+        "keyword": found.by_word.get(item.key, 0.0),
+        "semantic": found.semantic.get(item.key, 0.0),
+        "graph": item.graph,
+    }
+    if item.rerank is not None:
+        scores["rerank"] = item.rerank
+    return Candidate(
+        id=str(chunk.id) if chunk else (item.hit.id if item.hit else ""),
+        text=chunk.text if chunk else str(item.hit.details.get("text", "")) if item.hit else "",
+        score=item.final,
+        title=(file.title or "") if file else "",
+        headings=chunk.headings if chunk else (),
+        key=item.key,
+        language=chunk.language if chunk else "",
+        scores=scores,
+    )
+
+
+def _capped(ranked: Sequence[Ranked], window: Sequence[Ranked], looking: Looking) -> list[Ranked]:
+    """What the reranker did not look at, scored below what it did: the order must not contradict the scores."""
+    rest = ranked[len(window) :]
+    return [replace(item, shown=(1 - looking.share) * item.combined) for item in rest]
+
+
+def _wrong(reranking: Reranking, expected: int) -> str | None:
+    """What is wrong with an answer, for a reranker that does not keep its contract."""
+    if len(reranking.scores) != expected:
+        return f"gave {len(reranking.scores)} scores for {expected} results"
+    if any(score is not None and not 0.0 <= score <= 1.0 for score in reranking.scores):
+        return "gave a score outside 0 to 1"
+    return None

@@ -1,0 +1,33 @@
+"""Blend what a reranker says into the order of the searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def blend_reranking(
+    scores: Sequence[float], reranked: Sequence[float | None], *, share: float, led: Sequence[bool]
+) -> list[float]:
+    """What orders each result: its own score and the reranker's, each stretched over 0-1, in these shares.
+
+    scores 1, .9; reranked .2, .8; share .5 -> .5 (1 and 0), .5 (0 and 1)
+
+    A result that another one led to is never lowered: it answers by way of the other, and need not resemble the
+    question. One that the reranker did not look at keeps its own score. The results must come best first.
+    """
+    own = _stretched(list(scores))
+    seen = [score for score in reranked if score is not None]
+    low, high = (min(seen), max(seen)) if seen else (0.0, 0.0)
+    blended: list[float] = []
+    for mine, theirs, protected in zip(own, reranked, led, strict=True):
+        if theirs is None or high <= low:
+            blended.append(mine)
+            continue
+        mixed = (1 - share) * mine + share * (theirs - low) / (high - low)
+        blended.append(max(mine, mixed) if protected else mixed)
+    return blended
+
+
+def _stretched(scores: list[float]) -> list[float]:
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
