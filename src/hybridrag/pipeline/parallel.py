@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hybridrag.errors import DeadlineExceeded, RAGError
+from hybridrag.pipeline.record import span
 from hybridrag.result import Err, Ok, Result
 
 T = TypeVar("T")
@@ -55,7 +56,8 @@ class Leg(Generic[T]):
 
     def _run(self, work: Callable[[], T]) -> None:
         try:
-            result: Result[T] = Ok(work())
+            with span(self._name):
+                result: Result[T] = Ok(work())
         except RAGError as error:
             result = Err(error)
         except BaseException as error:  # noqa: BLE001 (raised again in the thread that waits for it)
