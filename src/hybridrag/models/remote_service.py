@@ -1,0 +1,114 @@
+"""A remote service that a search waits for: `JsonService` with one time limit for all of a call, GET, small answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hybridrag.models.in_time import in_time
+from hybridrag.models.json_service import JsonService, Patience, _TryAgain
+
+if TYPE_CHECKING:
+    import httpx
+
+MAX_ANSWER_BYTES = 8 << 20
+"""A hundred scores or web results are a few hundred kilobytes at most."""
+PAUSE_SECONDS = 0.2
+"""Somebody waits for the search; a service that needs longer to recover is done without."""
+GRACE_SECONDS = 0.2
+"""For the service's own limits, which say more about what went wrong, to come first."""
+LEAST_SECONDS = 0.001
+BEARER = "Authorization"
+
+
+class _Params(dict[str, Any]):
+    """A body that goes into the address: marks a call as GET."""
+
+
+class RemoteService(JsonService):
+    """A service whose every call ends within its time, retries included; thread-safe.
+
+    RemoteService("http://localhost:8080", key_setting="web.api_key").get("/search", {"q": "tea"}) -> the answer
+
+    The key is sent as a bearer token, or in a header of its own, and never shown.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        key_setting: str,
+        key_header: str = BEARER,
+        timeout_seconds: float = 5.0,
+        max_retries: int = 1,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+    ) -> None:
+        key = (api_key or "").strip() or None
+        own_header = {key_header: key} if key and key_header != BEARER else {}
+        super().__init__(
+            base_url,
+            api_key=None if own_header else key,
+            key_setting=key_setting,
+            headers={"Accept": "application/json", **own_header},
+            patience=Patience(timeout_seconds, timeout_seconds, max_retries, PAUSE_SECONDS),
+        )
+        self._secret = key
+        self._timeout_seconds = timeout_seconds
+        self._max_answer_bytes = max_answer_bytes
+
+    def post(self, path: str, body: Mapping[str, Any], *, within: float | None = None) -> Any:
+        """The answer to `body`, parsed; `within` seconds instead of the service's own limit.
+
+        Raises:
+            ProviderError: refused, unreachable, too slow, too large, or not JSON.
+        """
+        limit = max(LEAST_SECONDS, self._timeout_seconds if within is None else within)
+        return self._in_time(partial(super().post, path, body, within=limit), limit)
+
+    def get(self, path: str, params: Mapping[str, Any], *, within: float | None = None) -> Any:
+        """The answer to a question in the address, parsed; redirects are not followed.
+
+        Raises:
+            ProviderError: as `post`.
+        """
+        return self.post(path, _Params(params), within=within)
+
+    def _in_time(self, ask: Callable[[], Any], limit: float) -> Any:
+        try:
+            return in_time(ask, limit + GRACE_SECONDS)
+        except TimeoutError as cause:
+            raise self.error(f"no answer within {limit:.3g} s") from cause
+
+    def _try(self, path: str, body: Mapping[str, Any], deadline: float) -> Any:
+        if not isinstance(body, _Params):
+            return super()._try(path, body, deadline)
+        import httpx  # noqa: PLC0415 (keeps start-up fast)
+
+        timeout = min(self._timeout_seconds, max(deadline - time.monotonic(), LEAST_SECONDS))
+        started = time.monotonic()
+        try:
+            with self._open_client().stream("GET", self._base_url + path, params=body, timeout=timeout) as response:
+                content = b"".join(self._read(response, started + timeout))
+        except httpx.TimeoutException as cause:
+            raise _TryAgain(f"no answer within {timeout:.3g} s") from cause
+        except httpx.ConnectError as cause:
+            raise self._unreachable(cause) from cause
+        except httpx.TransportError as cause:
+            raise _TryAgain("the connection broke off") from cause
+        except (httpx.InvalidURL, httpx.HTTPError, UnicodeError) as cause:
+            raise self.error(f"{type(cause).__name__} when asking it", hint="Check its address.") from cause
+        return self._judge(response, content)
+
+    def _read(self, response: httpx.Response, until: float) -> Iterator[bytes]:
+        size = 0
+        for block in super()._read(response, until):
+            size += len(block)
+            if size > self._max_answer_bytes:
+                raise self.error(f"it answered with more than {self._max_answer_bytes:,} bytes")
+            yield block
+
+    def _scrub(self, words: str) -> str:
+        return words.replace(self._secret, "***") if self._secret else words
