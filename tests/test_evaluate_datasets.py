@@ -127,6 +127,7 @@ class TestFiles:
         (tmp_path / "questions" / "corpus.jsonl").unlink()
         dataset = load_dataset(tmp_path / "questions")
         assert dataset.files == (tmp_path / "en" / "a.md",)
+        assert dataset.name == f"{tmp_path.name}/questions"
 
     def test_another_folder_may_be_named(self, tmp_path: Path) -> None:
         make(tmp_path / "questions", qrels="q1\ta.md\t1\n")

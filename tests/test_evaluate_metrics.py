@@ -88,6 +88,9 @@ class TestArithmetic:
         assert all_evidence_at(["a", "x", "b"], gold, 2) == 0
         assert all_evidence_at(["a", "x", "b"], gold, 3) == 1
 
+    def test_all_evidence_can_do_without_what_is_graded_lower(self) -> None:
+        assert all_evidence_at(["a", "b"], {"a": 2, "b": 2, "also": 1}, 2) == 1
+
     def test_a_theme_is_covered_by_any_of_its_documents(self) -> None:
         assert themes_covered_at(["a", "x"], [["b", "a"], ["c"]], 2) == 1 / 2
         assert themes_covered_at(["x", "a"], [["b", "a"], ["c"]], 1) == 0

@@ -110,7 +110,7 @@ def load_dataset(path: str | Path, *, split: str | None = None, files: str | Pat
             hint="Add qrels.tsv with the lines query-id, corpus-id, score.",
         )
     return Dataset(
-        name=folder.resolve().name,
+        name=_name(folder, root),
         path=folder,
         queries=scored,
         documents=documents,
@@ -162,6 +162,12 @@ def _document(where: str, fields: Mapping[str, Any]) -> TextDocument:
     if title is not None and not isinstance(title, str):
         raise InvalidInput(f"{where}: `title` must be a text.")
     return TextDocument(name=str(fields["_id"]), text=text, title=title)
+
+
+def _name(folder: Path, root: Path | None) -> str:
+    """That of the folder; of questions beside their documents, with the folder that both are in."""
+    here = folder.resolve()
+    return f"{here.parent.name}/{here.name}" if root == folder.absolute().parent else here.name
 
 
 def _root(folder: Path, files: str | Path | None, gold: Mapping[str, Mapping[str, int]]) -> Path | None:

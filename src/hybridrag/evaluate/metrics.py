@@ -76,12 +76,15 @@ def ndcg_at(ranking: Sequence[str], gold: Gold, k: int) -> float:
 
 
 def all_evidence_at(ranking: Sequence[str], gold: Gold, k: int) -> float:
-    """1 when every relevant document is among the first k, else 0: a question over several needs them all.
+    """1 when every document of the highest grade is among the first k, else 0: a question over several needs them all.
 
-    (["a", "x", "b"], {"a": 1, "b": 1}, 2) -> 0.0
+    (["a", "x", "b"], {"a": 2, "b": 2, "c": 1}, 3) -> 1.0; with k = 2 -> 0.0
+
+    Where grades differ, the lower ones mark what also helps, and an answer can do without it.
     """
-    relevant = _relevant(gold)
-    return float(bool(relevant) and relevant.issubset(ranking[:k]))
+    highest = max(gold.values(), default=0)
+    needed = {document for document, grade in gold.items() if grade == highest >= 1}
+    return float(bool(needed) and needed.issubset(ranking[:k]))
 
 
 def themes_covered_at(ranking: Sequence[str], themes: Sequence[Sequence[str]], k: int) -> float:

@@ -12,12 +12,14 @@ import click
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "add": ("hybridrag.apps.cli.documents:add", "Take in files and folders; `-` reads standard input."),
+    "ask": ("hybridrag.apps.cli.ask:ask", "Answer a question with citations, or say what the documents do not hold."),
     "check": ("hybridrag.apps.cli.upkeep:check", "Verify that everything in the index agrees."),
     "classify": (
         "hybridrag.apps.cli.classify:classify",
         "Say what kind of answer a question wants, and what it names.",
     ),
     "config": ("hybridrag.apps.cli.config:config", "Show the effective settings and where each came from."),
+    "eval": ("hybridrag.apps.cli.evaluate:evaluate", "Measure searches on questions with marked documents."),
     "files": ("hybridrag.apps.cli.documents:files", "List the files in the index."),
     "graph": (
         "hybridrag.apps.cli.graph:graph",
