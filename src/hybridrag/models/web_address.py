@@ -30,6 +30,11 @@ _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?", re.ASCII)
 _NUMBER = re.compile(r"(?:.*\.)?(?:\d+|0x[0-9a-f]*)", re.ASCII)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Set aside for protocols and for use within one network (IANA); older versions of Python call them global.
+_SET_ASIDE = [
+    ipaddress.ip_network(it)
+    for it in ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "100::/64", "2001:10::/28", "3fff::/20", "5f00::/16")
+]
 
 
 class Refusal(StrEnum):
@@ -128,9 +133,8 @@ def _is_odd(character: str) -> bool:
 
 def _is_global(number: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     # Python calls groups and some reserved ranges global.
-    return number.is_global and not (
-        number.is_multicast or number.is_reserved or number.is_unspecified or number.is_link_local or number.is_loopback
-    )
+    odd = number.is_multicast or number.is_reserved or number.is_unspecified
+    return number.is_global and not odd and not any(number in network for network in _SET_ASIDE)
 
 
 def _inside(number: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:

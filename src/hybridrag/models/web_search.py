@@ -200,7 +200,10 @@ class RemoteWebSearch:
 
     def _checked(self, found: Sequence[WebPage], limit: int, until: float) -> WebPages:
         """Those on the public web, each address once."""
-        pages = list({page.url: page for page in reversed(found)}.values())[::-1]
+        by_url: dict[str, WebPage] = {}
+        for page in found:
+            by_url.setdefault(page.url, page)
+        pages = list(by_url.values())
         hosts = [public_host(page.url) for page in pages]
         refusals = self._look_up({host for host in hosts if not isinstance(host, Refusal)}, until)
         dropped: Counter[Refusal] = Counter()

@@ -188,6 +188,8 @@ def _serve(script: Sequence[Fault], honest: Honest) -> Iterator[Service]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 1 << 16
+        """Head and body leave together: apart, the second waits for the first to be acknowledged."""
 
         def do_GET(self) -> None:
             """Answer one request."""
