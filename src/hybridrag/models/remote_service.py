@@ -102,6 +102,11 @@ class RemoteService(JsonService):
             raise self.error(f"{type(cause).__name__} when asking it", hint="Check its address.") from cause
         return self._judge(response, content)
 
+    def _wait(self, seconds: float, deadline: float, again: _TryAgain, *, limit: float) -> None:
+        if again.wait_seconds is None and time.monotonic() + seconds >= deadline:
+            raise self.error(again.reason, status=again.status)  # its time is spent; a retry was nobody's wish
+        super()._wait(seconds, deadline, again, limit=limit)
+
     def _read(self, response: httpx.Response, until: float) -> Iterator[bytes]:
         size = 0
         for block in super()._read(response, until):
