@@ -11,10 +11,22 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from hybridrag.steps import Step, StepState
+from hybridrag.types.answers import Answer, AnswerSentence, Citation
 from hybridrag.types.base import Float32Array, Model
 from hybridrag.types.documents import Chunk, FileInfo
-from hybridrag.types.graph import Community, Entity, EntityType, Evidence, GraphPath, Neighbour, PathStep, Relation
-from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, Id, RelationId
+from hybridrag.types.graph import (
+    Community,
+    Entity,
+    EntityType,
+    Evidence,
+    GraphPath,
+    Neighbour,
+    Outline,
+    PathStep,
+    Relation,
+    Section,
+)
+from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, Id, RelationId, SectionId
 from hybridrag.types.queries import (
     SINGLE_STRATEGIES,
     DateRange,
@@ -308,21 +320,25 @@ relations = build(
     evidence=tuples_of(evidences),
 )
 
+sections = build(Section, id=ids_of(SectionId), file_id=ids_of(FileId), title=words, headings=tuples_of(texts))
+leaves = build(Outline, section=sections, chunk_ids=tuples_of(ids_of(ChunkId)))
+outlines = build(Outline, section=sections, chunk_ids=tuples_of(ids_of(ChunkId)), parts=tuples_of(leaves))
 neighbours = build(
     Neighbour,
     entity=entities,
     weight=durations,
     relations=tuples_of(relations),
     chunk_ids=tuples_of(ids_of(ChunkId)),
+    sections=tuples_of(sections),
 )
 path_steps = build(
     PathStep,
-    source_id=ids_of(EntityId),
-    target_id=ids_of(EntityId),
+    source_id=ids_of(EntityId) | ids_of(SectionId),
+    target_id=ids_of(EntityId) | ids_of(SectionId),
     predicate=st.none() | texts,
     chunk_id=ids_of(ChunkId),
 )
-paths = build(GraphPath, entities=tuples_of(entities, min_size=1), steps=tuples_of(path_steps))
+paths = build(GraphPath, nodes=tuples_of(entities | sections, min_size=1), steps=tuples_of(path_steps))
 
 
 @st.composite
@@ -383,8 +399,35 @@ outcomes = build(
 )
 reports = build(IngestReport, outcomes=tuples_of(outcomes), seconds=durations, interrupted=st.booleans())
 
+
+@st.composite
+def citations(draw: st.DrawFn, number: int = 1) -> Citation:
+    start = draw(st.integers(0, 100))
+    return Citation(
+        number=number,
+        result_id=draw(texts),
+        start=start,
+        end=start + draw(st.integers(1, 100)),
+        sources=draw(st.none() | sources),
+    )
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> Answer:
+    if draw(st.booleans()):
+        return Answer(text=draw(texts), abstained=True, missing=draw(tuples_of(texts)))
+    known = [draw(citations(number)) for number in range(1, draw(st.integers(1, 3)) + 1)]
+    said = [AnswerSentence(text=draw(texts), citations=(one.number,)) for one in known]
+    return Answer(text=draw(texts), sentences=tuple(said), citations=tuple(known), generated_by=draw(texts))
+
+
+answer_sentences = build(AnswerSentence, text=texts, citations=tuples_of(st.integers(1, 9)))
+
 MODELS: dict[type[Model], st.SearchStrategy[Model]] = {
+    Answer: answers(),
+    AnswerSentence: answer_sentences,
     Chunk: chunks,
+    Citation: citations(),
     Community: communities(),
     CorrectiveAction: actions,
     CRAGReport: crag_reports,
@@ -401,6 +444,7 @@ MODELS: dict[type[Model], st.SearchStrategy[Model]] = {
     IngestReport: reports,
     IntentMatch: intent_matches,
     Neighbour: neighbours,
+    Outline: outlines,
     PathStep: path_steps,
     QueryClassification: classifications,
     Relation: relations,
@@ -416,6 +460,7 @@ MODELS: dict[type[Model], st.SearchStrategy[Model]] = {
     SearchResultSources: sources,
     SearchStrategyMetrics: strategy_metrics,
     SearchWeights: weights(),
+    Section: sections,
     StrategyMetric: metrics,
     SufficiencyEvaluation: sufficiencies,
     Trace: traces,

@@ -13,21 +13,22 @@ import pytest
 import hybridrag
 
 PUBLIC = """
-Block BlockKind CRAGReport CRAGScore CRAGVerdict Chunk ChunkId Community CommunityId CorrectiveAction
-CorrectiveActionKind DateRange DeadlineExceeded Document DocumentError DocumentTooLarge Embedder Engine Entity
-EntityId EntityType Err Evidence FileId FileInfo FileOutcome FileState FoundBy Fused GraphPath GraphStore Highlight
-HighlightOffset Hit IngestReport IntentMatch InvalidInput InvalidQuery InvalidSettings KeywordSearch KnowledgeGraph
-Linker Llm LoadedSettings Merge ModelInfo ModelMismatch ModelUnavailable Neighbour NewChunk NotFound Ok OnProgress
-Passages PathStep Plan Problem Progress ProviderError PutReport QueryClassification QueryType RAGError RRFConfig
-Relation RelationHint RelationId RelevanceScore RerankConfig Result SearchFilters SearchMode SearchOptions
-SearchQuery SearchResult SearchResultContent SearchResultItem SearchResultSources SearchResultType SearchStrategy
-SearchStrategyMetrics SearchWeights Settings ShownSetting StageError Step StepState Store StoreBusy StoreCorrupt
-StoreError StoreNotFound StoreStatus StoreVersionMismatch StrategyMetric SufficiencyEvaluation Trace TraceStep
-UnknownFormat UnreadableDocument VectorIndex Walk WalkLimits __version__ check_json chunk_id_for classify
-community_id_for deduplicate default_weights entity_id_for expand_query file_id_for filter_by_min_relevance fuse
-highlight_fragment json_schema load_settings make_plan new_chunk_id new_community_id new_entity_id new_file_id
-new_relation_id normalise_scores parse_query relation_id_for rrf_score schema_names search_keywords should_generate
-sort_by_score verdict web_chunk_id_for
+Answer AnswerSentence Block BlockKind CRAGReport CRAGScore CRAGVerdict Candidate Chunk ChunkId Citation Community
+CommunityId CorrectiveAction CorrectiveActionKind DateRange DeadlineExceeded Document DocumentError DocumentTooLarge
+Embedder Engine Entity EntityId EntityType Err Evidence FileId FileInfo FileOutcome FileState FoundBy Fused
+GraphPath GraphStore Highlight HighlightOffset Hit IngestReport IntentMatch InvalidInput InvalidQuery
+InvalidSettings Judge Judgement KeywordSearch KnowledgeGraph Linker Llm LoadedSettings Merge ModelInfo ModelMismatch
+ModelUnavailable Neighbour NewChunk NotFound Ok OnProgress Outline Passages PathStep Plan Problem Progress
+ProviderError PutReport QueryClassification QueryType Question RAGError RRFConfig Relation RelationHint RelationId
+RelevanceScore RerankConfig Reranker Reranking Result SearchFilters SearchMode SearchOptions SearchQuery
+SearchResult SearchResultContent SearchResultItem SearchResultSources SearchResultType SearchStrategy
+SearchStrategyMetrics SearchWeights Section SectionId Settings ShownSetting StageError Step StepState Store
+StoreBusy StoreCorrupt StoreError StoreNotFound StoreStatus StoreVersionMismatch StrategyMetric
+SufficiencyEvaluation Trace TraceStep UnknownFormat UnreadableDocument VectorIndex Walk WalkLimits WebPage WebSearch
+__version__ check_json chunk_id_for classify community_id_for deduplicate default_weights entity_id_for expand_query
+file_id_for filter_by_min_relevance fuse highlight_fragment json_schema load_settings make_plan new_chunk_id
+new_community_id new_entity_id new_file_id new_relation_id normalise_scores parse_query relation_id_for rrf_score
+schema_names search_keywords section_id_for should_generate sort_by_score verdict web_chunk_id_for
 """
 """Whoever changes this list changes what users may import: say so in CHANGELOG.md."""
 

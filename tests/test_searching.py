@@ -158,6 +158,11 @@ def test_the_trace_shows_steps_and_arithmetic(engine: Engine) -> None:
         Step.FUSE,
         Step.DEDUPLICATE,
         Step.RERANK,
+        Step.GRADE,
+        Step.CORRECT,
+        Step.INTENT,
+        Step.SUFFICIENCY,
+        Step.HIGHLIGHT,
     ]
     fused = trace.of(Step.FUSE)
     assert fused is not None

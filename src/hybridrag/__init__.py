@@ -36,8 +36,11 @@ if TYPE_CHECKING:
     from hybridrag.graph.knowledge import KnowledgeGraph
     from hybridrag.graph.walk import Walk, WalkLimits
     from hybridrag.protocols import (
+        Candidate,
         Embedder,
         GraphStore,
+        Judge,
+        Judgement,
         Linker,
         Llm,
         ModelInfo,
@@ -45,9 +48,14 @@ if TYPE_CHECKING:
         Passages,
         Problem,
         PutReport,
+        Question,
+        Reranker,
+        Reranking,
         Store,
         StoreStatus,
         VectorIndex,
+        WebPage,
+        WebSearch,
     )
     from hybridrag.queries.classify import classify
     from hybridrag.queries.expand import expand_query
@@ -59,14 +67,27 @@ if TYPE_CHECKING:
     from hybridrag.search.keyword import KeywordSearch, search_keywords
     from hybridrag.search.select import Merge, deduplicate, filter_by_min_relevance, normalise_scores, sort_by_score
     from hybridrag.steps import Step, StepState
+    from hybridrag.types.answers import Answer, AnswerSentence, Citation
     from hybridrag.types.documents import Block, BlockKind, Chunk, Document, FileInfo
-    from hybridrag.types.graph import Community, Entity, EntityType, Evidence, GraphPath, Neighbour, PathStep, Relation
+    from hybridrag.types.graph import (
+        Community,
+        Entity,
+        EntityType,
+        Evidence,
+        GraphPath,
+        Neighbour,
+        Outline,
+        PathStep,
+        Relation,
+        Section,
+    )
     from hybridrag.types.ids import (
         ChunkId,
         CommunityId,
         EntityId,
         FileId,
         RelationId,
+        SectionId,
         chunk_id_for,
         community_id_for,
         entity_id_for,
@@ -77,6 +98,7 @@ if TYPE_CHECKING:
         new_file_id,
         new_relation_id,
         relation_id_for,
+        section_id_for,
         web_chunk_id_for,
     )
     from hybridrag.types.parse import parse_query
@@ -124,13 +146,17 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Answer",
+    "AnswerSentence",
     "Block",
     "BlockKind",
     "CRAGReport",
     "CRAGScore",
     "CRAGVerdict",
+    "Candidate",
     "Chunk",
     "ChunkId",
+    "Citation",
     "Community",
     "CommunityId",
     "CorrectiveAction",
@@ -163,6 +189,8 @@ __all__ = [
     "InvalidInput",
     "InvalidQuery",
     "InvalidSettings",
+    "Judge",
+    "Judgement",
     "KeywordSearch",
     "KnowledgeGraph",
     "Linker",
@@ -177,6 +205,7 @@ __all__ = [
     "NotFound",
     "Ok",
     "OnProgress",
+    "Outline",
     "Passages",
     "PathStep",
     "Plan",
@@ -186,6 +215,7 @@ __all__ = [
     "PutReport",
     "QueryClassification",
     "QueryType",
+    "Question",
     "RAGError",
     "RRFConfig",
     "Relation",
@@ -193,6 +223,8 @@ __all__ = [
     "RelationId",
     "RelevanceScore",
     "RerankConfig",
+    "Reranker",
+    "Reranking",
     "Result",
     "SearchFilters",
     "SearchMode",
@@ -206,6 +238,8 @@ __all__ = [
     "SearchStrategy",
     "SearchStrategyMetrics",
     "SearchWeights",
+    "Section",
+    "SectionId",
     "Settings",
     "ShownSetting",
     "StageError",
@@ -227,6 +261,8 @@ __all__ = [
     "VectorIndex",
     "Walk",
     "WalkLimits",
+    "WebPage",
+    "WebSearch",
     "__version__",
     "check_json",
     "chunk_id_for",
@@ -254,6 +290,7 @@ __all__ = [
     "rrf_score",
     "schema_names",
     "search_keywords",
+    "section_id_for",
     "should_generate",
     "sort_by_score",
     "verdict",
@@ -264,12 +301,12 @@ _NAMES_BY_MODULE = {
     "config": "LoadedSettings Settings ShownSetting load_settings",
     "engine": "Engine",
     "errors": "DeadlineExceeded DocumentError DocumentTooLarge InvalidInput InvalidQuery InvalidSettings "
-    "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy StoreCorrupt "
-    "StoreError StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
+    "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy StoreCorrupt StoreError "
+    "StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
     "graph.knowledge": "KnowledgeGraph",
     "graph.walk": "Walk WalkLimits",
-    "protocols": "Embedder GraphStore Linker Llm ModelInfo NewChunk Passages Problem PutReport Store StoreStatus "
-    "VectorIndex",
+    "protocols": "Candidate Embedder GraphStore Judge Judgement Linker Llm ModelInfo NewChunk Passages Problem "
+    "PutReport Question Reranker Reranking Store StoreStatus VectorIndex WebPage WebSearch",
     "queries.classify": "classify",
     "queries.expand": "expand_query",
     "queries.plan": "Plan default_weights make_plan",
@@ -280,19 +317,20 @@ _NAMES_BY_MODULE = {
     "search.keyword": "KeywordSearch search_keywords",
     "search.select": "Merge deduplicate filter_by_min_relevance normalise_scores sort_by_score",
     "steps": "Step StepState",
+    "types.answers": "Answer AnswerSentence Citation",
     "types.documents": "Block BlockKind Chunk Document FileInfo",
-    "types.graph": "Community Entity EntityType Evidence GraphPath Neighbour PathStep Relation",
-    "types.ids": "ChunkId CommunityId EntityId FileId RelationId chunk_id_for community_id_for entity_id_for "
-    "file_id_for new_chunk_id new_community_id new_entity_id new_file_id new_relation_id "
-    "relation_id_for web_chunk_id_for",
+    "types.graph": "Community Entity EntityType Evidence GraphPath Neighbour Outline PathStep Relation Section",
+    "types.ids": "ChunkId CommunityId EntityId FileId RelationId SectionId chunk_id_for community_id_for "
+    "entity_id_for file_id_for new_chunk_id new_community_id new_entity_id new_file_id new_relation_id "
+    "relation_id_for section_id_for web_chunk_id_for",
     "types.parse": "parse_query",
     "types.queries": "DateRange QueryClassification QueryType RRFConfig RelationHint RerankConfig SearchFilters "
     "SearchMode SearchOptions SearchQuery SearchStrategy SearchWeights",
     "types.reports": "FileOutcome FileState IngestReport OnProgress Progress",
     "types.results": "CRAGReport CRAGScore CRAGVerdict CorrectiveAction CorrectiveActionKind FoundBy Highlight "
-    "HighlightOffset Hit IntentMatch RelevanceScore SearchResult SearchResultContent "
-    "SearchResultItem SearchResultSources SearchResultType SearchStrategyMetrics StrategyMetric "
-    "SufficiencyEvaluation Trace TraceStep should_generate",
+    "HighlightOffset Hit IntentMatch RelevanceScore SearchResult SearchResultContent SearchResultItem "
+    "SearchResultSources SearchResultType SearchStrategyMetrics StrategyMetric SufficiencyEvaluation Trace "
+    "TraceStep should_generate",
     "verify.grade": "verdict",
 }
 """Where each public name lives. A new one is written here, in `__all__` and in the imports for type checkers; a test

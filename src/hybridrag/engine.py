@@ -31,10 +31,22 @@ from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.resemble import NameComparer
 from hybridrag.graph.summarise_llm import summarise_by_llm
 from hybridrag.ingest import Ingest, Read, Source, removed
-from hybridrag.parts import as_passages, make_embedder, make_extractor, make_knobs, make_limits, make_llm
-from hybridrag.protocols import Embedder, Llm, Problem, StoreStatus
+from hybridrag.parts import (
+    as_passages,
+    make_embedder,
+    make_extractor,
+    make_judge,
+    make_knobs,
+    make_limits,
+    make_llm,
+    make_reranker,
+    make_web_search,
+)
+from hybridrag.pipeline.answer import Answerer
+from hybridrag.protocols import Embedder, Judge, Llm, Problem, Reranker, StoreStatus, WebSearch
 from hybridrag.searching import Searcher, SearchParts
 from hybridrag.stores.embedded.store import EmbeddedStore
+from hybridrag.types.answers import Answer
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, Document, FileInfo
 from hybridrag.types.extraction import ChunkGraph
@@ -71,6 +83,9 @@ class Engine:
         *,
         embedder: Embedder | None = None,
         llm: Llm | None = None,
+        reranker: Reranker | None = None,
+        judge: Judge | None = None,
+        web: WebSearch | None = None,
     ) -> None:
         self.settings = settings
         self._llm = llm
@@ -81,7 +96,7 @@ class Engine:
         self._extractor: Extractor | None = None
         self._on_progress: OnProgress | None = None
         store.compare_names_with(NameComparer(self._embed_names))
-        self._searcher = self._make_searcher()
+        self._searcher, self._answerer = self._make_searcher(reranker, judge, web)
 
     @classmethod
     def open(
@@ -91,11 +106,15 @@ class Engine:
         settings: Settings | None = None,
         embedder: Embedder | None = None,
         llm: Llm | None = None,
+        reranker: Reranker | None = None,
+        judge: Judge | None = None,
+        web: WebSearch | None = None,
         create: bool = True,
     ) -> Self:
         """Open the index at `path`, or where the settings say; make it if missing.
 
         Settings come from hybridrag.toml and the environment unless given. The model is loaded when first needed.
+        Parts that are given are used instead of those that the settings name.
 
         Raises:
             StoreNotFound: there is none and `create` is off.
@@ -110,7 +129,7 @@ class Engine:
             vector_index=settings.store.vector_index,
             linker=TitleLinker(),
         )
-        return cls(store, settings, embedder=embedder, llm=llm)
+        return cls(store, settings, embedder=embedder, llm=llm, reranker=reranker, judge=judge, web=web)
 
     # Documents in
 
@@ -258,6 +277,21 @@ class Engine:
     async def asearch(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
         """`search` without blocking the event loop."""
         return await _in_thread(lambda: self.search(query, explain=explain, **options))
+
+    def answer(self, query: str | SearchQuery, **options: object) -> Answer:
+        """An answer with citations, or a plain abstention that says what is missing.
+
+        `engine.answer("When did the lighthouse open?").text` -> "It opened in 1874. [1]". Options are those of
+        `search`; results are graded and corrected in any case.
+
+        Raises:
+            InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
+        """
+        return self._answerer.answer(make_query(query, options)).answer
+
+    async def aanswer(self, query: str | SearchQuery, **options: object) -> Answer:
+        """`answer` without blocking the event loop."""
+        return await _in_thread(lambda: self.answer(query, **options))
 
     # Looking
 
@@ -427,19 +461,30 @@ class Engine:
 
     # Parts
 
-    def _make_searcher(self) -> Searcher:
-        asked = self._llm or make_llm(self.settings)
-        classifier = self.settings.search.classifier
-        if classifier == "llm" and asked is None:
+    def _make_searcher(
+        self, reranker: Reranker | None, judge: Judge | None, web: WebSearch | None
+    ) -> tuple[Searcher, Answerer]:
+        settings = self.settings
+        llm = self._llm or make_llm(settings)
+        if settings.search.classifier == "llm" and llm is None:
             raise InvalidSettings(
                 where="settings", key="search.classifier", expected="is llm, which needs `llm.model` to be set"
             )
+        reranker = reranker or make_reranker(settings)
         parts = SearchParts(
             embedder=self.embedder,
             linker=TitleLinker(),
-            llm=None if classifier == "rules" else asked,
+            reranker=lambda: reranker,
+            classifier=None if settings.search.classifier == "rules" else llm,
+            judge=judge or make_judge(settings, llm),
+            llm=llm,
+            web=web or make_web_search(settings),
         )
-        return Searcher(self._store, parts, make_knobs(self.settings))
+        searcher = Searcher(self._store, parts, make_knobs(settings))
+        answerer = Answerer(
+            searcher, llm=llm, min_confidence=settings.verify.min_confidence, timeout=settings.llm.timeout_seconds
+        )
+        return searcher, answerer
 
     def embedder(self) -> Embedder:
         """The model, loaded on first use and checked against the one that wrote the index.

@@ -15,7 +15,8 @@ from hybridrag.graph.mentions import Context
 from hybridrag.models.load import load_embedder
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.pipeline.rerank import Looking
-from hybridrag.protocols import Embedder, Llm
+from hybridrag.pipeline.verify import Checking
+from hybridrag.protocols import Embedder, Judge, Llm, Reranker, WebSearch
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.searching import SearchKnobs
 from hybridrag.types.documents import Chunk
@@ -87,7 +88,7 @@ def make_extractor(settings: Settings, index: Path, *, written: str | None, llm:
 
 
 def make_knobs(settings: Settings) -> SearchKnobs:
-    """How to search, as `[search]` and `[rerank]` say.
+    """How to search, as `[search]`, `[rerank]`, `[verify]` and `[web]` say.
 
     Raises:
         InvalidSettings: the file of synonyms cannot be read.
@@ -102,6 +103,73 @@ def make_knobs(settings: Settings) -> SearchKnobs:
         expand=chosen.expand,
         synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
         looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
+        checking=Checking(
+            max_rounds=settings.verify.max_rounds,
+            deadline=settings.verify.deadline_seconds,
+            judge_timeout=settings.llm.timeout_seconds,
+            web_results=settings.web.max_results,
+            web_timeout=settings.web.timeout_seconds,
+        ),
+    )
+
+
+def make_reranker(settings: Settings) -> Reranker | None:
+    """The reranker of `[rerank]`; None where it is switched off.
+
+    Raises:
+        InvalidSettings: an address or key is missing.
+    """
+    chosen = settings.rerank
+    if chosen.provider in {"none", "auto", "late-interaction", "cross-encoder"}:
+        return None
+    from hybridrag.models.rerank_remote import load_reranker  # noqa: PLC0415 (most runs rerank locally)
+
+    return load_reranker(
+        chosen.provider,
+        model=chosen.model,
+        base_url=chosen.base_url,
+        api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
+        timeout_seconds=chosen.timeout_seconds,
+        max_retries=chosen.max_retries,
+        price_per_thousand=chosen.price_per_thousand,
+        price_per_million_tokens=chosen.price_per_million_tokens,
+    )
+
+
+def make_judge(settings: Settings, llm: Llm | None) -> Judge | None:
+    """The judge of `[verify]`; None for the local one.
+
+    Raises:
+        InvalidSettings: `llm` without a model in `[llm]`.
+    """
+    if settings.verify.judge != "llm":
+        return None
+    if llm is None:
+        raise InvalidSettings(
+            where="settings", key="verify.judge", expected="is llm, which needs `llm.model` to be set"
+        )
+    from hybridrag.models.judge_llm import LlmJudge  # noqa: PLC0415 (most runs judge locally)
+
+    return LlmJudge(llm)
+
+
+def make_web_search(settings: Settings) -> WebSearch | None:
+    """The web search of `[web]`; None where there is none.
+
+    Raises:
+        InvalidSettings: an address or key is missing.
+    """
+    chosen = settings.web
+    if chosen.provider == "none":
+        return None
+    from hybridrag.models.web_search import load_web_search  # noqa: PLC0415 (most runs have none)
+
+    return load_web_search(
+        chosen.provider,
+        base_url=chosen.base_url,
+        api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
+        timeout_seconds=chosen.timeout_seconds,
+        max_retries=chosen.max_retries,
     )
 
 

@@ -8,9 +8,20 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from hybridrag.errors import InvalidInput
+from hybridrag.types.answers import Answer, AnswerSentence, Citation
 from hybridrag.types.base import Model
 from hybridrag.types.documents import Chunk, FileInfo
-from hybridrag.types.graph import Community, Entity, Evidence, GraphPath, Neighbour, PathStep, Relation
+from hybridrag.types.graph import (
+    Community,
+    Entity,
+    Evidence,
+    GraphPath,
+    Neighbour,
+    Outline,
+    PathStep,
+    Relation,
+    Section,
+)
 from hybridrag.types.parse import problems
 from hybridrag.types.queries import (
     DateRange,
@@ -58,9 +69,12 @@ SENT: tuple[type[Model], ...] = (
 """What a client sends: a field with a default may be left out."""
 
 RETURNED: tuple[type[Model], ...] = (
+    Answer,
+    AnswerSentence,
     CRAGReport,
     CRAGScore,
     Chunk,
+    Citation,
     Community,
     CorrectiveAction,
     Entity,
@@ -74,6 +88,7 @@ RETURNED: tuple[type[Model], ...] = (
     IngestReport,
     IntentMatch,
     Neighbour,
+    Outline,
     PathStep,
     QueryClassification,
     Relation,
@@ -83,6 +98,7 @@ RETURNED: tuple[type[Model], ...] = (
     SearchResultItem,
     SearchResultSources,
     SearchStrategyMetrics,
+    Section,
     StrategyMetric,
     SufficiencyEvaluation,
     Trace,

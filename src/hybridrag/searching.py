@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 
 from hybridrag.errors import InvalidQuery
 from hybridrag.pipeline.cache import QueryCache
-from hybridrag.pipeline.find import CANDIDATES, Ask, Finder, Found, Ranked
+from hybridrag.pipeline.find import CANDIDATES, Ask, Finder, Found
 from hybridrag.pipeline.record import Recorder, span
 from hybridrag.pipeline.rerank import Looking, RerankStage
 from hybridrag.pipeline.show import show
 from hybridrag.pipeline.understand import Understander
-from hybridrag.protocols import Embedder, Linker, Llm, Reranker, StoreWithCommunities
+from hybridrag.pipeline.verify import Checking, Verified, VerifyStage
+from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reranker, StoreWithCommunities, WebSearch
 from hybridrag.queries.plan import MIN_CONFIDENCE
 from hybridrag.queries.synonyms import default_synonyms
+from hybridrag.steps import Step
 from hybridrag.types.queries import SearchQuery, SearchStrategy
 from hybridrag.types.results import SearchResult, SearchStrategyMetrics, StrategyMetric
+from hybridrag.verify.judge import LocalJudge
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,13 @@ class SearchParts:
     embedder: Callable[[], Embedder]
     linker: Linker
     reranker: Callable[[], Reranker | None] = lambda: None
+    classifier: Llm | None = None
+    """Classifies, where there is one; else the rules do."""
+    judge: Judge | None = None
+    """Judges, where there is one; else the local judge does."""
     llm: Llm | None = None
-    """Classifies, where there is one."""
+    """Puts questions in other words when nothing was found."""
+    web: WebSearch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,7 @@ class SearchKnobs:
     expand: bool = True
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=default_synonyms)
     looking: Looking = field(default_factory=Looking)
+    checking: Checking = field(default_factory=Checking)
 
 
 class Searcher:
@@ -55,7 +64,7 @@ class Searcher:
         self._understander = Understander(
             store.graph,
             synonyms=knobs.synonyms,
-            llm=parts.llm,
+            llm=parts.classifier,
             min_confidence=knobs.min_confidence,
             expanding=knobs.expand,
         )
@@ -69,6 +78,10 @@ class Searcher:
             tokens=True,
         )
         self._reranker = RerankStage(store, parts.reranker, knobs.looking)
+        local = LocalJudge()
+        self._verifier = VerifyStage(
+            store, self._find, parts.judge or local, local, knobs.checking, llm=parts.llm, web=parts.web
+        )
 
     def search(self, query: SearchQuery, *, explain: bool = False) -> SearchResult:
         """Answer a query; a stage that fails or is late is named, and the others answer.
@@ -96,23 +109,28 @@ class Searcher:
         understood = self._understander.understand(query, recorder)
         plan = understood.plan
         ask = Ask(query, query.text, understood, plan.weights, depth=max(CANDIDATES, plan.candidates))
+        verified = self._verifier.verify(self._find(ask, recorder), recorder)
+        return self._result(query, verified, recorder, began, explain=explain)
+
+    def _find(self, ask: Ask, recorder: Recorder) -> Found:
         found = self._finder.find(ask, recorder)
         self._reranker.rerank(found, recorder)
-        passing = [item for item in found.ranked if item.combined >= query.filters.min_relevance]
-        return self._result(query, found, passing, recorder, began, explain=explain)
+        return found
 
     def _result(
         self,
         query: SearchQuery,
-        found: Found,
-        passing: Sequence[Ranked],
+        verified: Verified,
         recorder: Recorder,
         began: float,
         *,
         explain: bool,
     ) -> SearchResult:
+        found = verified.found
+        passing = [item for item in found.ranked if item.combined >= query.filters.min_relevance]
         first = query.options.offset
-        items = show(self._store, found, passing[first : first + query.options.limit])
+        with recorder.step(Step.HIGHLIGHT):
+            items = show(self._store, found, passing[first : first + query.options.limit], verified.extras)
         metrics = {name: found.metrics.get(name, StrategyMetric(enabled=False)) for name in SearchStrategy}
         return SearchResult(
             query=query,
@@ -126,6 +144,9 @@ class Searcher:
             ),
             classification=found.ask.understood.classification,
             search_sources=tuple(name for name, metric in found.metrics.items() if metric.result_count),
+            crag=verified.crag,
+            intent_match=verified.intent,
+            sufficiency=verified.sufficiency,
             trace=recorder.trace() if explain else None,
         )
 

@@ -50,6 +50,8 @@ class Ask:
     """Candidates of each search."""
     hops: int = 1
     """How many steps the graph is followed."""
+    known: Question | None = None
+    """The question with its vectors, where an earlier try made them for the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,9 @@ class Finder:
     def _semantic(self, ask: Ask) -> _Meaning:
         given: Float32Array | None = ask.query.embedding
         tokens: Float32Array | None = None
-        if given is None:
+        if ask.known is not None and ask.known.pooled is not None:
+            given, tokens = ask.known.pooled, ask.known.tokens
+        elif given is None or ask.text != ask.query.text:
             embedded = self._embedder().embed_query(ask.text, tokens=self._tokens)
             given = embedded.pooled[0]
             tokens = embedded.tokens[0] if embedded.tokens else None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextvars
+import logging
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from hybridrag.errors import DeadlineExceeded, RAGError
+from hybridrag.errors import DeadlineExceeded, RAGError, StageError
 from hybridrag.pipeline.record import span
 from hybridrag.result import Err, Ok, Result
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,6 @@ class Leg(Generic[T]):
         self._until = time.monotonic() + seconds
         self._done = threading.Event()
         self._timed: Timed[T] | None = None
-        self._failure: BaseException | None = None
         self._began = time.perf_counter()
         # Spans opened inside belong to the caller's.
         context = contextvars.copy_context()
@@ -60,22 +62,17 @@ class Leg(Generic[T]):
                 result: Result[T] = Ok(work())
         except RAGError as error:
             result = Err(error)
-        except BaseException as error:  # noqa: BLE001 (raised again in the thread that waits for it)
-            self._failure = error
-            self._done.set()
-            return
+        except Exception as error:  # noqa: BLE001 (see below)
+            # A part that somebody else wrote may raise anything; the search answers without it all the same.
+            _log.exception("%s failed", self._name)
+            result = Err(StageError(f"{self._name} failed: {type(error).__name__}: {error}"))
         self._timed = Timed(result, time.perf_counter() - self._began)
         self._done.set()
 
     def result(self) -> Timed[T]:
-        """What it gave within its time, else `DeadlineExceeded` as an `Err`.
-
-        An error that is none of ours is a fault of the program, and raised.
-        """
+        """What it gave within its time, else `DeadlineExceeded` as an `Err`; any error is an `Err` too, and logged."""
         if not self._done.wait(max(0.0, self._until - time.monotonic())):
             late = DeadlineExceeded(self._name, seconds=self._seconds)
             return Timed(Err(late), time.perf_counter() - self._began)
-        if self._failure is not None:
-            raise self._failure
         assert self._timed is not None  # noqa: S101 (set before the event)
         return self._timed

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import click
@@ -28,13 +30,29 @@ _OPTIONS = (
     click.option("--file-type", multiple=True, metavar="MIME", help="Only files such as text/markdown or text/*."),
     click.option("--workspace", multiple=True, metavar="NAME", help="Only this workspace; may be repeated."),
     click.option("--entity-type", multiple=True, metavar="NAME", help="Only what mentions an entity of this type."),
-    click.option("--from", "start", metavar="DATE", help="Only documents from this day on."),
+    click.option(
+        "--since",
+        "--from",
+        "start",
+        metavar="DATE",
+        callback=lambda _context, _option, value: _day(value),
+        help="Only documents from this day on: 2024-06-30, or 7d, 2w, 3m, 1y ago.",
+    ),
     click.option("--to", "end", metavar="DATE", help="Only documents up to the end of this day."),
     click.option("--rerank/--no-rerank", default=None, help="Whether to rerank the first results."),
     click.option("--crag/--no-crag", default=None, help="Whether to grade the results and act on the grade."),
     click.option("--highlights/--no-highlights", default=None, help="Whether to mark the matches."),
     click.option("--metadata/--no-metadata", default=None, help="Whether to return the metadata of files."),
 )
+
+
+def _day(text: str | None) -> str | None:
+    """`2w` -> the day two weeks ago; anything else stays, for the query to check."""
+    match = re.fullmatch(r"(\d{1,4})([dwmy])", text or "")
+    if match is None:
+        return text
+    days = int(match[1]) * {"d": 1, "w": 7, "m": 30, "y": 365}[match[2]]
+    return (datetime.now(tz=UTC).date() - timedelta(days=days)).isoformat()
 
 
 def query_options(function: F) -> F:

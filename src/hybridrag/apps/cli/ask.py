@@ -1,0 +1,57 @@
+"""`hybridrag ask`: an answer with citations, or what the documents do not hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hybridrag import Answer, Citation, parse_query
+from hybridrag.apps.cli.open import open_engine
+from hybridrag.apps.cli.options import config_option, index_option, json_option
+from hybridrag.apps.cli.output import print_json
+from hybridrag.apps.cli.query_options import query_fields, query_options
+
+READ = 10
+"""Results that an answer is made from, unless --limit says otherwise."""
+
+
+@click.command()
+@click.argument("text")
+@query_options
+@index_option
+@config_option
+@json_option
+def ask(*, text: str, index: Path | None, config: Path | None, as_json: bool, **options: Any) -> None:
+    """Answer a question with citations, or say what the documents do not hold.
+
+    The answer is made of the documents' own sentences; where an LLM is set, it writes it, with the same citations.
+    """
+    fields = query_fields(text, {**options, "limit": options.get("limit") or READ})
+    with open_engine(index, config, create=False) as engine:
+        answer = engine.answer(parse_query(fields))
+    if as_json:
+        print_json(answer.model_dump(mode="json"))
+        return
+    _print(answer)
+
+
+def _print(answer: Answer) -> None:
+    click.echo(answer.text)
+    if answer.citations:
+        click.echo()
+    for citation in answer.citations:
+        click.echo(f"[{citation.number}] {_place(citation)}")
+
+
+def _place(citation: Citation) -> str:
+    sources = citation.sources
+    if sources is None:
+        return citation.result_id
+    if sources.external_url:
+        return f"{sources.external_url} (from the web)"
+    page = f", page {sources.page}" if sources.page else ""
+    line = f", line {sources.line_start}" if sources.line_start else ""
+    headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
+    return f"{sources.file_name or sources.file_id}{page}{line}{headings}"

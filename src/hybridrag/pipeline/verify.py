@@ -1,0 +1,317 @@
+"""Stage 4: judge what was found, act where it does not answer, and say whether it does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from hybridrag.pipeline.find import Ask, Found, Ranked, is_chunk, rarity_of
+from hybridrag.pipeline.parallel import Leg
+from hybridrag.pipeline.record import Note, Recorder
+from hybridrag.pipeline.rerank import candidates_of
+from hybridrag.pipeline.show import Extra, web_id
+from hybridrag.protocols import Candidate, Judge, Judgement, Llm, Question, StoreWithCommunities, WebPage, WebSearch
+from hybridrag.queries.rewrite_llm import rewrite_with_llm
+from hybridrag.result import Err
+from hybridrag.search.blend import LOWEST_SHOWN
+from hybridrag.steps import Step
+from hybridrag.types.queries import SearchStrategy
+from hybridrag.types.results import (
+    CorrectiveAction,
+    CorrectiveActionKind,
+    CRAGReport,
+    CRAGVerdict,
+    IntentMatch,
+    SufficiencyEvaluation,
+)
+from hybridrag.verify.correct import Correction, Situation, next_correction
+from hybridrag.verify.grade import grade
+from hybridrag.verify.intent import match_intent
+from hybridrag.verify.refine import refine
+from hybridrag.verify.rewrite import rewrite_query
+from hybridrag.verify.sufficiency import evaluate_sufficiency
+
+JUDGED = 10
+"""Results that are judged together, whatever page is shown: what an answer would be made from."""
+
+GRACE = 0.25
+"""Seconds past its own timeout after which a judge or a web search is not waited for."""
+
+BEARS = 0.5
+"""A text from outside is shown when it bears on the question at least so probably."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """How results are verified."""
+
+    max_rounds: int = 2
+    deadline: float = 10.0
+    judge_timeout: float = 5.0
+    web_results: int = 5
+    web_timeout: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was found in the end, and what is to be said of it."""
+
+    found: Found
+    intent: IntentMatch
+    sufficiency: SufficiencyEvaluation
+    crag: CRAGReport | None = None
+    extras: Mapping[str, Extra] = field(default_factory=dict)
+    """By the id of the result."""
+
+
+@dataclass(slots=True)
+class _Standing:
+    """The best try so far, and what was done to get there."""
+
+    found: Found
+    candidates: list[Candidate]
+    judgement: Judgement
+    tried: list[Correction] = field(default_factory=list)
+    actions: list[CorrectiveAction] = field(default_factory=list)
+
+    @property
+    def score(self) -> float:
+        return grade_set(self.judgement)
+
+
+class VerifyStage:
+    """Verifies what was found. Thread-safe."""
+
+    def __init__(
+        self,
+        store: StoreWithCommunities,
+        find: Callable[[Ask, Recorder], Found],
+        judge: Judge,
+        fallback: Judge,
+        checking: Checking,
+        *,
+        llm: Llm | None = None,
+        web: WebSearch | None = None,
+    ) -> None:
+        self._store = store
+        self._find = find
+        self._judge = judge
+        self._fallback = fallback
+        self._checking = checking
+        self._llm = llm
+        self._web = web
+
+    def verify(self, found: Found, recorder: Recorder) -> Verified:
+        """Judge the results; where the query wants it, correct them until they answer or nothing is left to try."""
+        options = found.ask.query.options
+        with recorder.step(Step.GRADE) as note:
+            standing = self._judged(found, note)
+            note.details |= {"sufficient": round(standing.judgement.sufficient, 4), "judged": len(standing.candidates)}
+            if not options.crag_enabled:
+                self._sink_what_bears_on_nothing(standing, note)
+        if options.crag_enabled:
+            with recorder.step(Step.CORRECT) as note:
+                self._correct(standing, recorder, note)
+        else:
+            recorder.skipped(Step.CORRECT, "Switched off.")
+        question, candidates = standing.found.question, standing.candidates
+        with recorder.step(Step.INTENT) as note:
+            intent = match_intent(question, candidates)
+            note.details |= {"expected": intent.expected, "matched": intent.matched}
+        with recorder.step(Step.SUFFICIENCY) as note:
+            sufficiency = evaluate_sufficiency(standing.judgement, intent)
+            note.details |= {"sufficient": sufficiency.is_sufficient, "confidence": round(sufficiency.confidence, 4)}
+        crag = self._report(standing) if options.crag_enabled else None
+        extras = self._extras(standing) if options.crag_enabled else {}
+        return Verified(standing.found, intent, sufficiency, crag, extras)
+
+    # Judging
+
+    def _judged(self, found: Found, note: Note) -> _Standing:
+        if not found.question.rarity:
+            found.question = replace(found.question, rarity=rarity_of(self._store, found.ask.query.text))
+        question = replace(found.question, text=found.ask.query.text)
+        best = [item for item in found.ranked if is_chunk(item)][:JUDGED]
+        # Communities are summaries of what is judged anyway.
+        candidates = _with_pages(candidates_of(self._store, best, found), best)
+        return _Standing(found, candidates, self._ask(question, candidates, note))
+
+    def _ask(self, question: Question, candidates: Sequence[Candidate], note: Note) -> Judgement:
+        timeout = self._checking.judge_timeout
+        note.details["judge"] = self._judge.name
+        work = partial(self._judge.judge, question, candidates, timeout=timeout)
+        timed = Leg("judge", work, seconds=timeout + GRACE).result()
+        answer = timed.value
+        if answer is not None and not isinstance(answer, Err) and len(answer.value.relevance) == len(candidates):
+            return answer.value
+        reason = timed.error or (str(answer.error) if isinstance(answer, Err) else "it judged other results")
+        note.degrade(f"{self._judge.name} did not judge: {reason} The local judge did.")
+        note.details["judge"] = self._fallback.name
+        local = Leg("judge", partial(self._fallback.judge, question, candidates), seconds=timeout).result().value
+        if local is None or isinstance(local, Err):
+            return Judgement((0.0,) * len(candidates), 0.0)
+        return local.value
+
+    def _sink_what_bears_on_nothing(self, standing: _Standing, note: Note) -> None:
+        """Where no word of the question is in the documents and nothing bears on it, nothing was found.
+
+        Some vector is always nearest; below the default `minRelevance` it can still be asked for.
+        """
+        found = standing.found
+        bears = max(standing.judgement.relevance, default=0.0)
+        query = found.ask.query
+        known = found.by_word or found.start.seeds or found.end.trails or found.end.themes
+        by_meaning_alone = query.embedding is not None or SearchStrategy.KEYWORD not in found.metrics
+        if known or by_meaning_alone or found.keyword is None:
+            return
+        if grade(bears).relevance is not CRAGVerdict.INCORRECT:
+            return
+        found.ranked = [replace(item, combined=item.combined * bears, shown=None) for item in found.ranked]
+        note.details["nothing"] = "No word of the question is in the documents, and nothing near bears on it."
+
+    # Correcting
+
+    def _correct(self, standing: _Standing, recorder: Recorder, note: Note) -> None:
+        until = time.monotonic() + self._checking.deadline
+        rewrites: list[str] | None = None
+        while True:
+            if grade(standing.score).relevance is not CRAGVerdict.CORRECT and rewrites is None:
+                rewrites = self._rewrites(standing.found, until)
+            situation = self._situation(standing, rewrites or ())
+            correction = next_correction(situation, max_rounds=self._checking.max_rounds)
+            if correction.kind is CorrectiveActionKind.NONE:
+                return
+            if time.monotonic() >= until:
+                note.degrade(f"Correcting stopped after {self._checking.deadline:g} s.")
+                return
+            self._carry_out(correction, standing, recorder, note, until)
+            note.details["actions"] = [
+                {"kind": action.kind.value, "detail": action.detail, "before": action.before, "after": action.after}
+                for action in standing.actions
+            ]
+
+    def _situation(self, standing: _Standing, rewrites: Sequence[str]) -> Situation:
+        first = standing.found.ask
+        return Situation(
+            verdict=grade(standing.score).relevance,
+            question=first.query.text,
+            weights=first.understood.plan.weights,
+            classification=first.understood.classification,
+            rewrites=rewrites,
+            web=self._web is not None,
+            tried=tuple(standing.tried),
+        )
+
+    def _rewrites(self, found: Found, until: float) -> list[str]:
+        text = found.ask.query.text
+        own = rewrite_query(text, found.ask.understood.classification, found.question.rarity)
+        if self._llm is None:
+            return own
+        timeout = max(0.1, min(self._checking.judge_timeout, until - time.monotonic()))
+        written = Leg("rewrite", partial(rewrite_with_llm, text, self._llm, timeout=timeout), seconds=timeout + GRACE)
+        answer = written.result().value
+        return own if answer is None or isinstance(answer, Err) else [*answer.value, *own]
+
+    def _carry_out(
+        self, correction: Correction, standing: _Standing, recorder: Recorder, note: Note, until: float
+    ) -> None:
+        before = standing.score
+        standing.tried.append(correction)
+        if correction.searches:
+            tried = self._tried(correction, standing, recorder, note, until)
+            if tried is not None and grade_set(tried.judgement) > before:
+                standing.found, standing.candidates = tried.found, tried.candidates
+                standing.judgement = tried.judgement
+            after = grade_set(tried.judgement) if tried is not None else before
+        else:
+            after = before
+        standing.actions.append(
+            CorrectiveAction(kind=correction.kind, detail=correction.detail, before=before, after=after)
+        )
+
+    def _tried(
+        self, correction: Correction, standing: _Standing, recorder: Recorder, note: Note, until: float
+    ) -> _Standing | None:
+        if correction.kind is CorrectiveActionKind.WEB_SEARCH:
+            return self._from_web(correction, standing, note, until)
+        ask = standing.found.ask
+        again = replace(
+            ask,
+            text=correction.query or ask.text,
+            weights=(correction.weights or ask.weights).among(ask.query.options.enabled),
+            hops=correction.depth or ask.hops,
+            depth=ask.depth * correction.widen,
+            known=standing.found.question if correction.query in (None, ask.text) else None,
+        )
+        return self._judged(self._find(again, recorder), note)
+
+    def _from_web(self, correction: Correction, standing: _Standing, note: Note, until: float) -> _Standing | None:
+        web = self._web
+        if web is None:
+            return None
+        timeout = max(0.1, min(self._checking.web_timeout, until - time.monotonic()))
+        text = correction.query or standing.found.ask.query.text
+        work = partial(web.search, text, limit=self._checking.web_results, timeout=timeout)
+        timed = Leg("web", work, seconds=timeout + GRACE).result()
+        answer = timed.value
+        if answer is None or isinstance(answer, Err):
+            reason = timed.error or (str(answer.error) if isinstance(answer, Err) else "")
+            note.degrade(f"The web was not searched: {reason}")
+            return None
+        pages = list(answer.value)
+        if not pages:
+            return None
+        judged = self._ask(standing.found.question, [_of_page(page) for page in pages], note)
+        bearing = sorted(
+            ((score, place) for place, score in enumerate(judged.relevance) if score >= BEARS), key=lambda it: -it[0]
+        )
+        if not bearing:
+            return None
+        outside = [
+            Ranked(0, 1.0, max(LOWEST_SHOWN, score), page=pages[place], shown=max(LOWEST_SHOWN, score))
+            for score, place in bearing
+        ]
+        floor = min(item.final for item in outside)
+        inside = [replace(item, shown=min(floor, item.final)) for item in standing.found.ranked]
+        return self._judged(replace(standing.found, ranked=outside + inside), note)
+
+    # Saying it
+
+    def _report(self, standing: _Standing) -> CRAGReport:
+        verdict = grade(standing.score)
+        helped = [action for action in standing.actions if action.helped]
+        rewritten = [action.detail for action in helped if action.kind is CorrectiveActionKind.REWRITE_QUERY]
+        return CRAGReport(
+            relevance=verdict.relevance,
+            confidence=verdict.confidence,
+            needs_web_search=verdict.needs_web_search,
+            refined_query=rewritten[-1] if rewritten else None,
+            actions=tuple(standing.actions),
+        )
+
+    def _extras(self, standing: _Standing) -> dict[str, Extra]:
+        """The grade and the sentences that bear on the question, of each result that was judged."""
+        refined = refine(standing.found.question, standing.candidates)
+        return {
+            candidate.id: Extra(grade(score), strips.text if strips.kept < 1 else None)
+            for candidate, score, strips in zip(standing.candidates, standing.judgement.relevance, refined, strict=True)
+        }
+
+
+def grade_set(judgement: Judgement) -> float:
+    """What the verdict over all results rests on: whether they hold the answer together."""
+    return judgement.sufficient
+
+
+def _with_pages(candidates: list[Candidate], ranked: Sequence[Ranked]) -> list[Candidate]:
+    """The candidates with the texts of those that come from outside."""
+    return [
+        candidate if item.page is None else replace(_of_page(item.page), score=item.final)
+        for candidate, item in zip(candidates, ranked, strict=True)
+    ]
+
+
+def _of_page(page: WebPage) -> Candidate:
+    return Candidate(id=web_id(page), text=page.text, score=0.0, title=page.title)
