@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybridrag.errors import InvalidSettings, RAGError
@@ -395,6 +395,8 @@ def test_no_page_itself_is_fetched() -> None:
         ("a &lt;script&gt;alert(1)&lt;/script&gt; b", "a b"),
         ("&amp;lt;img src=x onerror=alert(1)&amp;gt; x", "x"),
         ("x <img src=x onerror=alert(1)", "x img src=x onerror=alert(1)"),
+        ("<<a", "a"),
+        ("&amp;amp;amp;amp;lt;b&#x202e;", "lt;b"),
         ("if a < b and c > d", "if a < b and c > d"),
         ("R&D & more", "R&D & more"),
         ("a\x00b\x1b[31m\u202ec\ufeff", "ab[31mc"),
@@ -416,6 +418,7 @@ def test_text_is_bounded() -> None:
         assert len(page.text) <= MAX_TEXT_CHARS
 
 
+@settings(max_examples=300)
 @given(st.text(alphabet=st.sampled_from("<>/&;!-[]?ltgamp script=\"'x\x00\u202e"), max_size=80), st.integers(1, 60))
 def test_no_tag_and_no_control_survives(raw: str, limit: int) -> None:
     clean = clean_web_text(raw, limit)

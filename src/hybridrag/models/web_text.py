@@ -16,7 +16,7 @@ _HIDDEN = re.compile(r"<(script|style|template|noscript|iframe)\b[^<>]*>.{0,5000
 _TAG = re.compile(r"<[A-Za-z/!?\[][^<>]*>")
 _WITHIN_WORDS = re.compile(r"</?(?:a|b|code|em|font|i|mark|small|span|strong|sub|sup|u)(?:\s[^<>]*)?>", re.IGNORECASE)
 """Tags that do not part words: Japanese would get blanks where it has none."""
-_UNCLOSED = re.compile(r"<(?=[A-Za-z/!?\[])")
+_UNCLOSED = re.compile(r"<+(?=[A-Za-z/!?\[])")
 # Direction marks can make a line read backwards; the joiners of emoji and Indic scripts stay.
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
@@ -36,5 +36,5 @@ def clean_web_text(raw: str, limit: int) -> str:
             break
     else:
         text = text.replace("&", " ")
-    text = " ".join(_UNCLOSED.sub("", text).split())
+    text = " ".join(_UNCLOSED.sub("", _CONTROLS.sub("", text)).split())
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
