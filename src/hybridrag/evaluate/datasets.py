@@ -50,6 +50,12 @@ class Dataset:
         """Whether it brings its documents; without, an index that holds them is asked."""
         return bool(self.documents or self.files)
 
+    @property
+    def ids(self) -> set[str]:
+        """The ids of its documents."""
+        named = {document.name for document in self.documents}
+        return named | {file.relative_to(self.root).as_posix() for file in self.files if self.root is not None}
+
     def document_id(self, name: str) -> str:
         """The id of the document that an index knows by this name.
 
@@ -102,22 +108,16 @@ def load_dataset(path: str | Path, *, split: str | None = None, files: str | Pat
     documents = _read_documents(folder) if files is None else ()
     root = None if documents else _root(folder, files, gold)
     found = _files_below(root, without=folder) if root else ()
-    notes = _notes(queries, gold, _ids(documents, found, root), split=split)
     scored = tuple(query for query in queries if query.is_scored)
     if not scored:
         raise InvalidInput(
             f"{folder}: no query can be scored, because nothing is marked for any of them.",
             hint="Add qrels.tsv with the lines query-id, corpus-id, score.",
         )
-    return Dataset(
-        name=_name(folder, root),
-        path=folder,
-        queries=scored,
-        documents=documents,
-        files=found,
-        root=root,
-        notes=notes,
+    dataset = Dataset(
+        name=_name(folder, root), path=folder, queries=scored, documents=documents, files=found, root=root
     )
+    return replace(dataset, notes=_notes(queries, gold, dataset.ids, split=split))
 
 
 def _read_gold(folder: Path, split: str | None) -> dict[str, dict[str, int]]:
@@ -193,11 +193,6 @@ def _files_below(root: Path, *, without: Path) -> tuple[Path, ...]:
         and not any(part.startswith(".") for part in file.relative_to(root).parts)
         and (own not in file.parents or own in root.parents)
     )
-
-
-def _ids(documents: Sequence[TextDocument], files: Sequence[Path], root: Path | None) -> set[str]:
-    named = {document.name for document in documents}
-    return named | {file.relative_to(root).as_posix() for file in files} if root else named
 
 
 def _notes(

@@ -194,19 +194,17 @@ def _take_in(
     engine: Engine, data: Dataset, *, own: bool, on_progress: OnProgress | None, stop: threading.Event
 ) -> IngestReport:
     """Bring the index up to date with the data set; what is not of it would be found instead of what is."""
-    if data.documents:
-        report = engine.add_documents(data.documents, on_progress=on_progress, stop=stop)
-    else:
-        report = engine.add([str(file) for file in data.files], on_progress=on_progress, stop=stop)
-    there = {outcome.name for outcome in report.outcomes}
-    others = [file.id for file in engine.files() if file.name not in there]
+    wanted = data.ids
+    others = [file.id for file in engine.files() if data.document_id(file.name) not in wanted]
     if others and not own:
         raise InvalidInput(
             f"The index at {engine.path} holds {len(others)} other documents.", hint="Name a folder of its own."
         )
-    if others and not report.interrupted:
+    if others:
         engine.remove(*others)
-    return report
+    if data.documents:
+        return engine.add_documents(data.documents, on_progress=on_progress, stop=stop)
+    return engine.add([str(file) for file in data.files], on_progress=on_progress, stop=stop)
 
 
 def _search(engine: Engine, recipe: Recipe) -> Search:
