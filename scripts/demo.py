@@ -18,6 +18,7 @@ from hybridrag import (
     SearchResult,
     SearchResultItem,
     SearchResultSources,
+    StepState,
     load_settings,
     should_generate,
 )
@@ -48,6 +49,8 @@ NEAR_TOP: Final = 5
 THEMES_WITHIN: Final = 10
 ENOUGH_THEMES: Final = 0.75
 """The share of a global question's themes that its first documents must cover."""
+BROKEN: Final = (StepState.DEGRADED, StepState.FAILED)
+"""A judge that did not work declares nothing: its silence is no abstention."""
 WIDTH: Final = 100
 INDENT: Final = 6
 
@@ -197,8 +200,9 @@ def judge_silence(result: SearchResult) -> tuple[bool, str]:
     """An unanswerable question comes out right when the engine says itself that it cannot answer."""
     if not result.results:
         return True, "nothing found"
-    if result.sufficiency is None:
-        return False, "whether the results suffice was not judged"
+    failed = [step.reason for step in (result.trace.steps if result.trace else ()) if step.state in BROKEN]
+    if result.sufficiency is None or failed:
+        return False, f"whether the results suffice was not judged{f': {failed[0]}' if failed else ''}"
     if should_generate(result.sufficiency):
         return False, "taken for answerable"
     return True, "declared not answered"
