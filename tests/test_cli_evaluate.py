@@ -11,7 +11,7 @@ import pytest
 from evaluate_builders import CORPUS, write_dataset, write_lines
 from hybridrag import Engine, FileState
 from hybridrag.apps.cli import main
-from hybridrag.evaluate.runs import Run
+from hybridrag.evaluate.runs import EvalRun
 from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.types.sources import TextDocument
 
@@ -117,7 +117,7 @@ class TestEval:
 
     def test_a_run_is_saved_and_shown_as_a_page(self, home: Path) -> None:
         assert main(["eval", "harbour", *FAST, "--quiet", "--save", "run.json", "--report", "out.html"]) == 0
-        assert [recipe.name for recipe in Run.load(home / "run.json").recipes] == ["keyword", "hybrid-no-rerank"]
+        assert [recipe.name for recipe in EvalRun.load(home / "run.json").recipes] == ["keyword", "hybrid-no-rerank"]
         assert "from keyword to hybrid-no-rerank" in (home / "out.html").read_text(encoding="utf-8")
 
     def test_options_may_stand_before_the_data_set(self, capsys: pytest.CaptureFixture[str]) -> None:

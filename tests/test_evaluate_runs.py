@@ -16,8 +16,8 @@ from hybridrag.evaluate.changes import find_changes
 from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.judgements import judgements_of
 from hybridrag.evaluate.report import render_report, write_report
-from hybridrag.evaluate.runs import LIMIT, MOST_RESULTS, Run, Search, Setting, run_searches
-from hybridrag.evaluate.score import ALL, compare_runs, groups_of, score_run, step_times
+from hybridrag.evaluate.runs import LIMIT, MOST_RESULTS, EvalRun, EvalSearch, EvalSetting, run_searches
+from hybridrag.evaluate.score import ALL_QUESTIONS, compare_runs, groups_of, score_run, step_times
 from hybridrag.types.results import (
     CorrectiveAction,
     CorrectiveActionKind,
@@ -36,24 +36,24 @@ def dataset(tmp_path: Path) -> Dataset:
     return load_dataset(write_dataset(tmp_path / "harbour"))
 
 
-def answering(dataset: Dataset, found: dict[str, list[str]]) -> Search:
+def answering(dataset: Dataset, found: dict[str, list[str]]) -> EvalSearch:
     by_text = {query.text: found[query.id] for query in dataset.queries}
     return lambda text, limit: result(text, by_text[text][:limit])
 
 
 @pytest.fixture
-def run(dataset: Dataset) -> Run:
+def run(dataset: Dataset) -> EvalRun:
     searches = {"weak": answering(dataset, WRONG), "strong": answering(dataset, RIGHT)}
-    setting = Setting(documents=5, chunks=5, version="1.2", model="fake", machine={"cores": 2})
+    setting = EvalSetting(documents=5, chunks=5, version="1.2", model="fake", machine={"cores": 2})
     return run_searches(dataset, searches, setting=setting)
 
 
-def outcome_for(dataset: Dataset, make: Callable[[str], SearchResult]) -> Run:
+def outcome_for(dataset: Dataset, make: Callable[[str], SearchResult]) -> EvalRun:
     return run_searches(dataset.first(None), {"one": lambda text, _: make(text)})
 
 
 class TestAsking:
-    def test_every_question_is_asked_of_every_search_and_documents_count_once(self, run: Run) -> None:
+    def test_every_question_is_asked_of_every_search_and_documents_count_once(self, run: EvalRun) -> None:
         assert [recipe.name for recipe in run.recipes] == ["weak", "strong"]
         assert [outcome.query for outcome in run.recipe("weak").outcomes] == ["q1", "q2", "q3", "q4", "q5"]
         assert run.recipe("strong").outcomes[0].ranking == ("fees", "birds")
@@ -61,7 +61,7 @@ class TestAsking:
     def test_the_searches_take_turns_to_be_first(self, dataset: Dataset) -> None:
         order: list[str] = []
 
-        def noting(name: str) -> Search:
+        def noting(name: str) -> EvalSearch:
             def search(text: str, _: int) -> SearchResult:
                 order.append(name)
                 return result(text, [])
@@ -110,7 +110,7 @@ class TestAsking:
         run = run_searches(dataset, {"one": search})
         assert run.recipes[0].outcomes[0].ranking == ("https://example.org/a", "fees")
 
-    def test_what_explains_a_place_is_kept(self, run: Run) -> None:
+    def test_what_explains_a_place_is_kept(self, run: EvalRun) -> None:
         first = run.recipe("strong").outcomes[1]
         assert (first.first[0].document, first.first[0].ranks, first.first[0].via) == (
             "light",
@@ -148,10 +148,10 @@ class TestAbstaining:
 
 
 class TestScores:
-    def test_groups_are_all_then_types_then_languages(self, run: Run) -> None:
+    def test_groups_are_all_then_types_then_languages(self, run: EvalRun) -> None:
         groups = groups_of(run.queries)
         assert list(groups) == [
-            ALL,
+            ALL_QUESTIONS,
             "type: global",
             "type: local",
             "type: relationship",
@@ -161,7 +161,7 @@ class TestScores:
         ]
         assert groups["type: local"] == {"q1", "q3"}
 
-    def test_each_metric_is_over_the_questions_that_it_says_something_about(self, run: Run) -> None:
+    def test_each_metric_is_over_the_questions_that_it_says_something_about(self, run: EvalRun) -> None:
         weak, strong = score_run(run)[:2]
         assert strong.values["Recall@5"].mean == 1
         assert strong.values["Recall@5"].count == 3
@@ -172,18 +172,18 @@ class TestScores:
         assert strong.values["falsely-abstains"].count == 4
         assert strong.values["answer@5"].count == 2
 
-    def test_a_group_without_marks_has_no_retrieval_metric(self, run: Run) -> None:
+    def test_a_group_without_marks_has_no_retrieval_metric(self, run: EvalRun) -> None:
         rows = [row for row in score_run(run) if row.group == "type: unanswerable"]
         assert set(rows[0].values) == {"abstains"}
 
-    def test_two_recipes_are_compared_question_by_question(self, run: Run) -> None:
+    def test_two_recipes_are_compared_question_by_question(self, run: EvalRun) -> None:
         found = compare_runs((run, "weak"), (run, "strong"))
         assert found["Recall@5"].mean == pytest.approx(1.5 / 3)
         assert (found["Recall@5"].better, found["Recall@5"].worse, found["Recall@5"].same) == (2, 0, 1)
         with pytest.raises(InvalidInput, match="has no recipe 'nope'; it has weak, strong"):
             compare_runs((run, "weak"), (run, "nope"))
 
-    def test_only_common_questions_are_compared(self, run: Run) -> None:
+    def test_only_common_questions_are_compared(self, run: EvalRun) -> None:
         fewer = run.model_copy(
             update={
                 "queries": run.queries[:1],
@@ -195,10 +195,10 @@ class TestScores:
         with pytest.raises(InvalidInput, match="no question in common"):
             compare_runs((run, "weak"), (other, "strong"))
 
-    def test_step_times_are_means_over_the_questions(self, run: Run) -> None:
+    def test_step_times_are_means_over_the_questions(self, run: EvalRun) -> None:
         assert step_times(run.recipe("weak")) == {"keyword": 2.0, "rerank": 0.0}
 
-    def test_changes_name_the_questions_by_what_they_are_held_by(self, run: Run) -> None:
+    def test_changes_name_the_questions_by_what_they_are_held_by(self, run: EvalRun) -> None:
         changes = {change.query.id: change for change in find_changes((run, "weak"), (run, "strong"))}
         assert {name: change.metric for name, change in changes.items()} == {
             "q1": "nDCG@10",
@@ -234,36 +234,36 @@ class TestJudgements:
         assert [(point.coverage, point.accuracy) for point in found.abstention] == [(1.0, 3 / 4)]
         assert (found.graded_incorrect, found.corrected, found.truly_corrected) == (5, 5, 3)
 
-    def test_what_was_not_judged_is_none(self, run: Run) -> None:
+    def test_what_was_not_judged_is_none(self, run: EvalRun) -> None:
         found = judgements_of(run, "weak")
         assert found.verdict is found.sufficiency is None
         assert found.abstention == ()
 
 
 class TestSaving:
-    def test_a_saved_run_is_read_back_the_same(self, run: Run, tmp_path: Path) -> None:
+    def test_a_saved_run_is_read_back_the_same(self, run: EvalRun, tmp_path: Path) -> None:
         run.save(tmp_path / "run.json")
-        assert Run.load(tmp_path / "run.json") == run
+        assert EvalRun.load(tmp_path / "run.json") == run
 
-    def test_what_is_no_run_is_one_sentence(self, run: Run, tmp_path: Path) -> None:
+    def test_what_is_no_run_is_one_sentence(self, run: EvalRun, tmp_path: Path) -> None:
         (tmp_path / "x.json").write_text("{}")
         with pytest.raises(InvalidInput, match="is no saved run"):
-            Run.load(tmp_path / "x.json")
+            EvalRun.load(tmp_path / "x.json")
         with pytest.raises(InvalidInput, match="cannot be read"):
-            Run.load(tmp_path / "nowhere.json")
+            EvalRun.load(tmp_path / "nowhere.json")
         with pytest.raises(InvalidInput, match="cannot be written"):
             run.save(tmp_path / "no" / "run.json")
 
 
 class TestReport:
-    def test_it_is_one_page_that_loads_nothing(self, run: Run, tmp_path: Path) -> None:
+    def test_it_is_one_page_that_loads_nothing(self, run: EvalRun, tmp_path: Path) -> None:
         write_report(run, tmp_path / "out.html")
         page = (tmp_path / "out.html").read_text(encoding="utf-8")
         assert not re.search(r"(?:src|href)\s*=|url\(|@import|<script|<link", page)
         assert page.count("<svg") >= 5
         assert "犬吠埼灯台の設計者は誰ですか" in page
 
-    def test_every_tag_is_closed(self, run: Run) -> None:
+    def test_every_tag_is_closed(self, run: EvalRun) -> None:
         open_tags: list[str] = []
 
         class Checker(HTMLParser):
@@ -291,7 +291,7 @@ class TestReport:
         assert "<script" not in page
         assert "switched &lt;off&gt;" in page
 
-    def test_with_a_run_before_the_changes_are_between_the_two(self, run: Run, dataset: Dataset) -> None:
+    def test_with_a_run_before_the_changes_are_between_the_two(self, run: EvalRun, dataset: Dataset) -> None:
         now = run_searches(dataset, {"weak": answering(dataset, RIGHT)})
         page = render_report(now, before=run)
         assert "weak before and now" in page
@@ -304,6 +304,6 @@ class TestReport:
         assert "accuracy by coverage" in page
         assert "relationship as local 1 x" in page
 
-    def test_a_file_that_cannot_be_written_is_one_sentence(self, run: Run, tmp_path: Path) -> None:
+    def test_a_file_that_cannot_be_written_is_one_sentence(self, run: EvalRun, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="cannot be written"):
             write_report(run, tmp_path / "no" / "out.html")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hybridrag.evaluate.runs import AskedQuery, QueryOutcome, Run, common_queries
+from hybridrag.evaluate.runs import AskedQuery, EvalRun, QueryOutcome, common_queries
 from hybridrag.evaluate.score import METRICS, outcomes_of
 
 BY = ("nDCG@10", "themes@10", "abstains")
@@ -28,7 +28,7 @@ class Change:
         return self.after - self.before
 
 
-def find_changes(before: tuple[Run, str], after: tuple[Run, str]) -> list[Change]:
+def find_changes(before: tuple[EvalRun, str], after: tuple[EvalRun, str]) -> list[Change]:
     """The questions that got better or worse, the greatest change first, ties by id.
 
     Raises:

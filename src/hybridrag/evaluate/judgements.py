@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hybridrag.evaluate.accuracy import Confusion, CoveragePoint, abstention_curve, confusion
 from hybridrag.evaluate.metrics import all_evidence_at, recall_at
-from hybridrag.evaluate.runs import ENOUGH_DOCUMENTS, AskedQuery, QueryOutcome, Run
+from hybridrag.evaluate.runs import ENOUGH_DOCUMENTS, AskedQuery, EvalRun, QueryOutcome
 from hybridrag.evaluate.score import outcomes_of
 from hybridrag.types.results import CORRECT_FROM, INCORRECT_UP_TO, CRAGVerdict
 
@@ -32,7 +32,7 @@ class Judgements:
     """Of those, how many then had a marked document among the first ten."""
 
 
-def judgements_of(run: Run, recipe: str) -> Judgements:
+def judgements_of(run: EvalRun, recipe: str) -> Judgements:
     """How well a recipe judged, against what is marked."""
     pairs = outcomes_of(run, recipe)
     typed = [(q.intent, o.classified) for q, o in pairs if q.intent and o.classified]

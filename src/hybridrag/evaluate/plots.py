@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from hybridrag.evaluate.resample import Interval
+from hybridrag.evaluate.resample import BootstrapInterval
 
 COLOURS = ("#4477aa", "#66a61e", "#cc6677", "#b8860b", "#7a4fa3", "#2a9d8f", "#888888", "#d95f02", "#1b9e77", "#a6761d")
 """Told apart by people who do not tell red from green, in this order."""
@@ -25,10 +25,10 @@ class Line:
     points: Sequence[tuple[float, float]]
 
 
-def bars(title: str, groups: Mapping[str, Mapping[str, Interval]]) -> str:
+def bars(title: str, groups: Mapping[str, Mapping[str, BootstrapInterval]]) -> str:
     """Horizontal bars from 0 to 1 with whiskers, in groups; the same name has the same colour.
 
-    ("nDCG@10", {"local": {"keyword": Interval(...)}}) -> "<svg ...>"
+    ("nDCG@10", {"local": {"keyword": BootstrapInterval(...)}}) -> "<svg ...>"
     """
     names = _names(groups.values())
     parts: list[str] = []
@@ -95,7 +95,7 @@ def lines(title: str, drawn: Sequence[Line], *, across: str, up: str, most: floa
     return _svg(title, top + _legend_height(names), [*parts, *_legend(names, top)])
 
 
-def _bar(top: float, name: str, value: Interval, colour: str) -> str:
+def _bar(top: float, name: str, value: BootstrapInterval, colour: str) -> str:
     middle = top + ROW / 2 - 2
     low, high = LABEL_WIDTH + value.low * PLOT_WIDTH, LABEL_WIDTH + value.high * PLOT_WIDTH
     told = f"{name}: {value.mean:.3f}, from {value.low:.3f} to {value.high:.3f}, {value.count} questions"

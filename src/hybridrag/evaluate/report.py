@@ -12,8 +12,8 @@ from hybridrag.errors import InvalidInput
 from hybridrag.evaluate.changes import Change, find_changes
 from hybridrag.evaluate.judgements import judgements_of
 from hybridrag.evaluate.plots import Line, bars, lines, stacks
-from hybridrag.evaluate.runs import AskedQuery, QueryOutcome, Run
-from hybridrag.evaluate.score import ALL, METRICS, ScoreRow, compare_runs, score_run, step_times
+from hybridrag.evaluate.runs import AskedQuery, EvalRun, QueryOutcome
+from hybridrag.evaluate.score import ALL_QUESTIONS, METRICS, ScoreRow, compare_runs, score_run, step_times
 
 PLOTTED = ("Recall@5", "nDCG@10", "all-evidence@5", "themes@10", "answer@5", "abstains", "falsely-abstains")
 SHOWN_CHANGES = 10
@@ -38,7 +38,7 @@ details { margin: .4rem 0; } summary { cursor: pointer; } .pair { display: flex;
 """
 
 
-def write_report(run: Run, file: str | Path, *, before: Run | None = None) -> None:
+def write_report(run: EvalRun, file: str | Path, *, before: EvalRun | None = None) -> None:
     """Write the page; with `before`, the questions that changed are those between the two runs.
 
     Raises:
@@ -51,13 +51,13 @@ def write_report(run: Run, file: str | Path, *, before: Run | None = None) -> No
         raise InvalidInput(f"{file} cannot be written ({cause.strerror or cause}).") from None
 
 
-def render_report(run: Run, *, before: Run | None = None) -> str:
+def render_report(run: EvalRun, *, before: EvalRun | None = None) -> str:
     """The page as text."""
     rows = score_run(run)
     parts = [
         _heading(run),
         "<h2>All questions</h2>",
-        _table([row for row in rows if row.group == ALL]),
+        _table([row for row in rows if row.group == ALL_QUESTIONS]),
         *_by_group(rows),
         *_latency(run),
         *_judgements(run),
@@ -71,7 +71,7 @@ def render_report(run: Run, *, before: Run | None = None) -> str:
     )
 
 
-def _heading(run: Run) -> str:
+def _heading(run: EvalRun) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in run.machine.items())
     facts = [
         f"{len(run.queries)} questions, {run.documents} documents, {run.chunks} chunks",
@@ -112,7 +112,7 @@ def _by_group(rows: Sequence[ScoreRow]) -> list[str]:
         filled = {group: values for group, values in groups.items() if values}
         if filled:
             parts.append(f"<h3>{escape(metric)}</h3>{bars(f'{metric} by kind of question', filled)}")
-    for group in dict.fromkeys(row.group for row in rows if row.group != ALL):
+    for group in dict.fromkeys(row.group for row in rows if row.group != ALL_QUESTIONS):
         table = _table([row for row in rows if row.group == group])
         parts.append(f"<details><summary>{escape(group)} ({_size(rows, group)})</summary>{table}</details>")
     return parts
@@ -122,7 +122,7 @@ def _size(rows: Sequence[ScoreRow], group: str) -> int:
     return next(row.queries for row in rows if row.group == group)
 
 
-def _latency(run: Run) -> list[str]:
+def _latency(run: EvalRun) -> list[str]:
     times = {recipe.name: [outcome.milliseconds for outcome in recipe.outcomes] for recipe in run.recipes}
     most = max((max(spent, default=0.0) for spent in times.values()), default=0.0) or 1.0
     shares = np.linspace(0, 1, CURVE_POINTS + 1)
@@ -141,7 +141,7 @@ def _latency(run: Run) -> list[str]:
     ]
 
 
-def _judgements(run: Run) -> list[str]:
+def _judgements(run: EvalRun) -> list[str]:
     judged = {recipe.name: judgements_of(run, recipe.name) for recipe in run.recipes}
     rows = [
         (name, label, part)
@@ -179,7 +179,7 @@ def _mistakes(counts: Mapping[tuple[str, str], int]) -> str:
     return ", ".join(f"{gold} as {found} {n} x" for n, gold, found in sorted(wrong, reverse=True))
 
 
-def _changes(run: Run, before: Run | None) -> list[str]:
+def _changes(run: EvalRun, before: EvalRun | None) -> list[str]:
     """Each recipe of the run before against the same one now; in a single run, each against the last."""
     last = run.recipes[-1].name
     if before is None:
@@ -194,7 +194,7 @@ def _changes(run: Run, before: Run | None) -> list[str]:
     return parts
 
 
-def _difference(old: tuple[Run, str], new: tuple[Run, str]) -> str:
+def _difference(old: tuple[EvalRun, str], new: tuple[EvalRun, str]) -> str:
     body = "".join(
         f"<tr><td>{escape(name)}</td><td>{d.mean:+.3f}<br><small>{d.low:+.3f} to {d.high:+.3f}</small></td>"
         f"<td>{d.p_value:.3f}</td><td>{d.better}</td><td>{d.worse}</td><td>{d.same}</td></tr>"

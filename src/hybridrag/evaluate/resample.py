@@ -21,7 +21,7 @@ CELLS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class BootstrapInterval:
     """A mean and the range that it probably lies in."""
 
     mean: float
@@ -32,7 +32,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """How much the second of two runs is above the first, on the same queries."""
 
     mean: float
@@ -52,16 +52,16 @@ class Difference:
 
 def bootstrap_interval(
     values: Sequence[float], *, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
-) -> Interval:
+) -> BootstrapInterval:
     """The mean with its percentile bootstrap interval; no values have the mean 0 and the interval 0-0.
 
     [1, 1, 0, 1] -> mean 0.75, from 0.25 to 1.0
     """
     if not values:
-        return Interval(0.0, 0.0, 0.0, 0)
+        return BootstrapInterval(0.0, 0.0, 0.0, 0)
     means = _resampled_means(np.asarray(values, dtype=np.float64), resamples, seed)
     low, high = _percentiles(means, confidence)
-    return Interval(float(np.mean(values)), low, high, len(values))
+    return BootstrapInterval(float(np.mean(values)), low, high, len(values))
 
 
 def paired_difference(
@@ -71,7 +71,7 @@ def paired_difference(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-) -> Difference:
+) -> PairedDifference:
     """The mean of `after - before`, query by query, with its interval.
 
     [0, 0, 1], [1, 0, 1] -> mean 0.33, 1 better, 0 worse, 2 the same
@@ -81,12 +81,12 @@ def paired_difference(
     """
     changes = np.asarray([b - a for a, b in zip(before, after, strict=True)], dtype=np.float64)
     if not len(changes):
-        return Difference(0.0, 0.0, 0.0, 1.0, 0, 0, 0)
+        return PairedDifference(0.0, 0.0, 0.0, 1.0, 0, 0, 0)
     means = _resampled_means(changes, resamples, seed)
     low, high = _percentiles(means, confidence)
     # One is added to both, since a probability of 0 cannot be known from so many draws.
     below, above = ((int(np.sum(means <= 0)) + 1), (int(np.sum(means >= 0)) + 1))
-    return Difference(
+    return PairedDifference(
         mean=float(changes.mean()),
         low=low,
         high=high,

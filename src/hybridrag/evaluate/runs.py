@@ -30,7 +30,7 @@ MOST_RESULTS = 100
 KEPT = 50
 """Documents of a ranking that are saved; no metric looks further."""
 
-Search = Callable[[str, int], SearchResult]
+EvalSearch = Callable[[str, int], SearchResult]
 """Answers a question with at most so many results, and with its trace."""
 OnQuery = Callable[[int, int], None]
 """Told how many questions are done, of how many."""
@@ -114,7 +114,7 @@ class RecipeRun(Model):
     """One for each question, in their order."""
 
 
-class Run(Model):
+class EvalRun(Model):
     """A whole evaluation: what was asked of what, on which machine, and what came back."""
 
     format: int = FORMAT
@@ -158,7 +158,7 @@ class Run(Model):
             raise InvalidInput(f"{file} cannot be written ({cause.strerror or cause}).") from None
 
     @classmethod
-    def load(cls, file: str | Path) -> Run:
+    def load(cls, file: str | Path) -> EvalRun:
         """Read what `save` wrote.
 
         Raises:
@@ -176,7 +176,7 @@ class Run(Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class EvalSetting:
     """What a run was made with."""
 
     documents: int = 0
@@ -189,18 +189,18 @@ class Setting:
 
 def run_searches(
     dataset: Dataset,
-    searches: Mapping[str, Search],
+    searches: Mapping[str, EvalSearch],
     *,
     options: Mapping[str, Mapping[str, JsonValue]] | None = None,
-    setting: Setting | None = None,
+    setting: EvalSetting | None = None,
     on_query: OnQuery | None = None,
-) -> Run:
+) -> EvalRun:
     """Ask every question with every search.
 
     A question goes to all searches before the next one, each time starting with another of them: what one of them
     leaves warm helps all alike. A search that fails for a question is kept as having found nothing, with the reason.
     """
-    setting = setting or Setting()
+    setting = setting or EvalSetting()
     names = list(searches)
     outcomes: dict[str, list[QueryOutcome]] = {name: [] for name in names}
     _warm_up(dataset, searches)
@@ -210,7 +210,7 @@ def run_searches(
             outcomes[name].append(ask(dataset, query, searches[name]))
         if on_query is not None:
             on_query(number + 1, len(dataset.queries))
-    return Run(
+    return EvalRun(
         dataset=dataset.name,
         fingerprint=dataset.fingerprint,
         notes=dataset.notes,
@@ -229,7 +229,7 @@ def run_searches(
     )
 
 
-def ask(dataset: Dataset, query: Query, search: Search) -> QueryOutcome:
+def ask(dataset: Dataset, query: Query, search: EvalSearch) -> QueryOutcome:
     """One question with one search."""
     began = time.perf_counter()
     try:
@@ -259,7 +259,7 @@ def ask(dataset: Dataset, query: Query, search: Search) -> QueryOutcome:
     )
 
 
-def _warm_up(dataset: Dataset, searches: Mapping[str, Search]) -> None:
+def _warm_up(dataset: Dataset, searches: Mapping[str, EvalSearch]) -> None:
     """Load models and files outside of what is timed; whatever is wrong shows again when it counts."""
     for search in searches.values():
         try:
@@ -329,7 +329,7 @@ def _asked(query: Query) -> AskedQuery:
     )
 
 
-def common_queries(runs: Sequence[Run]) -> list[str]:
+def common_queries(runs: Sequence[EvalRun]) -> list[str]:
     """The ids of the questions that all runs asked with the same marks, in the order of the first.
 
     Raises:

@@ -17,10 +17,10 @@ from hybridrag.evaluate.metrics import (
     reciprocal_rank_at,
     themes_covered_at,
 )
-from hybridrag.evaluate.resample import Difference, Interval, bootstrap_interval, paired_difference
-from hybridrag.evaluate.runs import ENOUGH_DOCUMENTS, AskedQuery, QueryOutcome, RecipeRun, Run, common_queries
+from hybridrag.evaluate.resample import BootstrapInterval, PairedDifference, bootstrap_interval, paired_difference
+from hybridrag.evaluate.runs import ENOUGH_DOCUMENTS, AskedQuery, EvalRun, QueryOutcome, RecipeRun, common_queries
 
-ALL = "all"
+ALL_QUESTIONS = "all"
 """The group of every question."""
 
 Metric = Callable[[AskedQuery, QueryOutcome], float | None]
@@ -79,7 +79,7 @@ class ScoreRow:
     recipe: str
     group: str
     queries: int
-    values: Mapping[str, Interval]
+    values: Mapping[str, BootstrapInterval]
     """Metric -> its mean; without those that say nothing about these questions."""
     p50: float
     """Milliseconds that half of the questions stayed within."""
@@ -93,7 +93,7 @@ def groups_of(queries: Sequence[AskedQuery]) -> dict[str, frozenset[str]]:
 
     -> {"all": {...}, "type: local": {...}, "type: global": {...}, "language: ja": {...}}
     """
-    groups = {ALL: frozenset(query.id for query in queries)}
+    groups = {ALL_QUESTIONS: frozenset(query.id for query in queries)}
     for label in ("type", "language"):
         kinds: dict[str, set[str]] = {}
         for query in queries:
@@ -103,13 +103,13 @@ def groups_of(queries: Sequence[AskedQuery]) -> dict[str, frozenset[str]]:
     return groups
 
 
-def score_run(run: Run, *, groups: Groups | None = None) -> list[ScoreRow]:
+def score_run(run: EvalRun, *, groups: Groups | None = None) -> list[ScoreRow]:
     """Every recipe on every group of questions, groups first."""
     chosen = groups_of(run.queries) if groups is None else groups
     return [score_recipe(run, recipe, group, ids) for group, ids in chosen.items() for recipe in run.recipes]
 
 
-def score_recipe(run: Run, recipe: RecipeRun, group: str, ids: frozenset[str]) -> ScoreRow:
+def score_recipe(run: EvalRun, recipe: RecipeRun, group: str, ids: frozenset[str]) -> ScoreRow:
     """One recipe on the questions of these ids."""
     pairs = [pair for pair in zip(run.queries, recipe.outcomes, strict=True) if pair[0].id in ids]
     values = {name: metric_values(pairs, name) for name in METRICS}
@@ -133,8 +133,8 @@ def metric_values(pairs: Sequence[tuple[AskedQuery, QueryOutcome]], metric: str)
 
 
 def compare_runs(
-    before: tuple[Run, str], after: tuple[Run, str], *, ids: Sequence[str] | None = None
-) -> dict[str, Difference]:
+    before: tuple[EvalRun, str], after: tuple[EvalRun, str], *, ids: Sequence[str] | None = None
+) -> dict[str, PairedDifference]:
     """What changed from one recipe of a run to another of the same or another run, on their common questions.
 
     Raises:
@@ -142,7 +142,7 @@ def compare_runs(
     """
     shared = frozenset(common_queries([before[0], after[0]]) if ids is None else ids)
     old, new = ({query.id: (query, outcome) for query, outcome in outcomes_of(*side)} for side in (before, after))
-    differences: dict[str, Difference] = {}
+    differences: dict[str, PairedDifference] = {}
     for metric in METRICS:
         first = metric_values([old[one] for one in old if one in shared], metric)
         second = metric_values([new[one] for one in new if one in shared], metric)
@@ -152,7 +152,7 @@ def compare_runs(
     return differences
 
 
-def outcomes_of(run: Run, recipe: str) -> list[tuple[AskedQuery, QueryOutcome]]:
+def outcomes_of(run: EvalRun, recipe: str) -> list[tuple[AskedQuery, QueryOutcome]]:
     """Each question with what the recipe made of it.
 
     Raises:

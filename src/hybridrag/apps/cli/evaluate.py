@@ -21,7 +21,7 @@ from hybridrag.apps.cli.output import print_json
 from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
 from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.report import write_report
-from hybridrag.evaluate.runs import Run, Search, Setting, run_searches
+from hybridrag.evaluate.runs import EvalRun, EvalSearch, EvalSetting, run_searches
 from hybridrag.evaluate.score import compare_runs
 from hybridrag.recipes import RECIPES, Recipe, find_recipes
 
@@ -136,7 +136,7 @@ def compare(*, before: Path, after: Path, names: tuple[str, ...], report: Path |
 
     Recipes of the same name are compared; where each run has a single one, those two.
     """
-    old, new = Run.load(before), Run.load(after)
+    old, new = EvalRun.load(before), EvalRun.load(after)
     pairs = _pairs(old, new, names)
     differences = {pair: compare_runs((old, pair[0]), (new, pair[1])) for pair in pairs}
     if report is not None:
@@ -144,7 +144,7 @@ def compare(*, before: Path, after: Path, names: tuple[str, ...], report: Path |
     print_differences(old, new, differences, as_json=as_json)
 
 
-def _pairs(old: Run, new: Run, names: Sequence[str]) -> list[tuple[str, str]]:
+def _pairs(old: EvalRun, new: EvalRun, names: Sequence[str]) -> list[tuple[str, str]]:
     """Which recipe is held against which."""
     there = [recipe.name for recipe in new.recipes]
     if names:
@@ -153,7 +153,7 @@ def _pairs(old: Run, new: Run, names: Sequence[str]) -> list[tuple[str, str]]:
     if not same and len(old.recipes) == len(there) == 1:
         return [(old.recipes[0].name, there[0])]
     if not same:
-        raise InvalidInput("The two runs have no recipe in common.", hint="Run both with the same --recipe.")
+        raise InvalidInput("The two runs have no recipe in common.", hint="EvalRun both with the same --recipe.")
     return same
 
 
@@ -207,7 +207,7 @@ def _take_in(
     return engine.add([str(file) for file in data.files], on_progress=on_progress, stop=stop)
 
 
-def _search(engine: Engine, recipe: Recipe) -> Search:
+def _search(engine: Engine, recipe: Recipe) -> EvalSearch:
     options = recipe.options()
 
     def search(text: str, limit: int) -> SearchResult:
@@ -219,13 +219,13 @@ def _search(engine: Engine, recipe: Recipe) -> Search:
 # What is said
 
 
-def _setting(engine: Engine) -> Setting:
+def _setting(engine: Engine) -> EvalSetting:
     status = engine.status()
     shown = engine.settings.model_dump(
         mode="json", include={"chunking", "embedding", "graph", "search", "rerank", "verify"}
     )
     shown["embedding"] = {key: shown["embedding"][key] for key in ("provider", "model", "dimensions", "threads")}
-    return Setting(
+    return EvalSetting(
         documents=status.files,
         chunks=status.chunks,
         version=__version__,
@@ -245,7 +245,7 @@ def _count(done: int, total: int) -> None:
     click.echo(f"\r{done} of {total} questions asked{end}", nl=False, err=True)
 
 
-def _finish(done: Run, *, save: Path | None, report: Path | None, as_json: bool, quiet: bool) -> None:
+def _finish(done: EvalRun, *, save: Path | None, report: Path | None, as_json: bool, quiet: bool) -> None:
     if save is not None:
         done.save(save)
     if report is not None:

@@ -9,15 +9,15 @@ import click
 
 from hybridrag.apps.cli.output import print_json, print_rows
 from hybridrag.evaluate.judgements import Judgements, judgements_of
-from hybridrag.evaluate.resample import Difference, Interval
-from hybridrag.evaluate.runs import Run
-from hybridrag.evaluate.score import ALL, ScoreRow, score_run
+from hybridrag.evaluate.resample import BootstrapInterval, PairedDifference
+from hybridrag.evaluate.runs import EvalRun
+from hybridrag.evaluate.score import ALL_QUESTIONS, ScoreRow, score_run
 
 COLUMNS = ("Recall@5", "Recall@10", "nDCG@10", "MRR@10", "all-evidence@5", "themes@10", "abstains", "falsely-abstains")
 """The metrics of the tables, where they say something; `--json` has all of them."""
 
 
-def print_run(run: Run) -> None:
+def print_run(run: EvalRun) -> None:
     """The tables of a run: all questions, then each kind of them, then how well the recipes judged."""
     click.echo(
         f"{run.dataset}: {len(run.queries)} questions on {run.documents} documents in {run.chunks} chunks; {run.model}"
@@ -34,7 +34,7 @@ def print_run(run: Run) -> None:
 
 def _print_group(rows: Sequence[ScoreRow]) -> None:
     columns = [name for name in COLUMNS if any(name in row.values for row in rows)]
-    title = "all questions" if rows[0].group == ALL else rows[0].group
+    title = "all questions" if rows[0].group == ALL_QUESTIONS else rows[0].group
     cells = [
         [row.recipe, *(_cell(row.values.get(name)) for name in columns), f"{row.p50:.0f}", f"{row.p95:.0f}"]
         for row in rows
@@ -45,7 +45,7 @@ def _print_group(rows: Sequence[ScoreRow]) -> None:
             click.echo(f"{row.recipe}: {row.failed} questions failed and count as not found.")
 
 
-def _cell(value: Interval | None) -> str:
+def _cell(value: BootstrapInterval | None) -> str:
     return "-" if value is None else f"{value.mean:.3f} [{value.low:.2f}-{value.high:.2f}]"
 
 
@@ -69,7 +69,7 @@ def _corrected(one: Judgements) -> str:
     return f"{one.corrected} of {one.graded_incorrect}" if one.graded_incorrect else "-"
 
 
-def run_as_json(run: Run) -> dict[str, object]:
+def run_as_json(run: EvalRun) -> dict[str, object]:
     """What `--json` prints: what the run was made with, and every figure."""
     about = run.model_dump(mode="json", exclude={"queries", "recipes"})
     return {
@@ -114,7 +114,7 @@ def _judgements_as_json(one: Judgements) -> dict[str, object]:
 
 
 def print_differences(
-    old: Run, new: Run, differences: Mapping[tuple[str, str], Mapping[str, Difference]], *, as_json: bool
+    old: EvalRun, new: EvalRun, differences: Mapping[tuple[str, str], Mapping[str, PairedDifference]], *, as_json: bool
 ) -> None:
     """What changed, recipe by recipe."""
     if as_json:
@@ -138,5 +138,5 @@ def print_differences(
     click.echo("Paired bootstrap over the questions; in brackets the 95 % interval of the difference.")
 
 
-def _counted(difference: Difference) -> list[str]:
+def _counted(difference: PairedDifference) -> list[str]:
     return [str(difference.better), str(difference.worse), str(difference.same)]
