@@ -47,7 +47,7 @@ LIMIT: Final = 20
 NEAR_TOP: Final = 5
 """The evidence must be among so many documents."""
 THEMES_WITHIN: Final = 10
-ENOUGH_THEMES: Final = 0.75
+ENOUGH_THEMES: Final = 0.5
 """The share of a global question's themes that its first documents must cover."""
 BROKEN: Final = (StepState.DEGRADED, StepState.FAILED)
 """A judge that did not work declares nothing: its silence is no abstention."""
