@@ -8,20 +8,41 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import SequenceMatcher
+from itertools import islice
+from pathlib import Path
 
 from hybridrag.errors import InvalidInput, NotFound
 from hybridrag.graph.community_views import CommunityView, view_communities
 from hybridrag.graph.export import GraphData, to_csv, to_graphml, to_json
+from hybridrag.graph.gather import edges_among, gather_structure
 from hybridrag.graph.names import name_key
+from hybridrag.graph.paths import Node, PathSearch, Reached
 from hybridrag.graph.plot import to_html, to_svg
+from hybridrag.graph.structure import (
+    GraphWithPlaces,
+    SectionNode,
+    StoreWithPlaces,
+    Structure,
+    make_outline,
+)
 from hybridrag.graph.walk import Walk, WalkLimits, walk
-from hybridrag.protocols import EntityRow, FactRow, GraphStore, StoreWithCommunities
+from hybridrag.protocols import EntityRow, FactRow
 from hybridrag.types.base import Float32Array
-from hybridrag.types.documents import Chunk
-from hybridrag.types.graph import Community, Entity, Evidence, GraphPath, Neighbour, PathStep, Relation
-from hybridrag.types.ids import CommunityId, EntityId, relation_id_for
+from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.graph import (
+    Community,
+    Entity,
+    Evidence,
+    GraphPath,
+    Neighbour,
+    Outline,
+    PathStep,
+    Relation,
+    Section,
+)
+from hybridrag.types.ids import CommunityId, EntityId, FileId, relation_id_for
 from hybridrag.types.queries import SearchFilters
 
 FUZZY_FROM = 0.75
@@ -39,21 +60,16 @@ MAX_FACTS = 200
 MAX_SHARED = 200
 """Chunks of an entity that are read for its neighbours."""
 
-PATH_DEGREE = 40
-"""Chunks of an entity that a search for paths goes through."""
+MAX_TITLED = 5
+"""Documents and sections that are called like an entity and are read for its neighbours."""
 
-PATH_NODES = 4_000
-"""Entities that a search for paths visits at most."""
+TITLED_CHUNKS = 20
+"""Chunks of each of them that are read."""
+
+SHOWN_SECTIONS = 20
+"""Documents and sections that an entity is shown with at most."""
 
 Embed = Callable[[Sequence[str]], Float32Array]
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """How a search for paths came to an entity."""
-
-    before: int | None
-    chunk_key: int
 
 
 class KnowledgeGraph:
@@ -63,7 +79,7 @@ class KnowledgeGraph:
     """
 
     def __init__(
-        self, store: StoreWithCommunities, *, embed: Embed | None = None, filters: SearchFilters | None = None
+        self, store: StoreWithPlaces, *, embed: Embed | None = None, filters: SearchFilters | None = None
     ) -> None:
         self._store = store
         self._embed = embed
@@ -107,31 +123,67 @@ class KnowledgeGraph:
             return [self._entity(row) for row in ordered[:limit]]
 
     def neighbours(self, name: str | EntityId, *, limit: int = 20) -> list[Neighbour]:
-        """The entities that share most with this one, and what is said of the two."""
+        """The entities that share most with this one, and what is said of the two.
+
+        They share chunks, or one is what a document or section is called that speaks of the other.
+        """
         with self._store.snapshot():
             key = self._required(name)
-            shared: dict[int, list[int]] = {}
-            chunks = self._graph.some_mentions([key], MAX_SHARED, filters=self._filters)[key]
-            for row in self._graph.mentions_in(chunks, filters=self._filters):
-                if row.entity_key != key:
-                    shared.setdefault(row.entity_key, []).append(row.chunk_key)
+            structure = Structure(self._store, self._filters)
+            near = self._near(key, structure)
             facts = self._graph.facts_of([key], MAX_FACTS, filters=self._filters)
+            shared = {other: set(found) for other, found in near.items()}
             for fact in facts:
-                shared.setdefault(fact.object_key if fact.subject_key == key else fact.subject_key, [])
-            weights = self._association(key, {other: len(set(found)) for other, found in shared.items()}, facts)
+                shared.setdefault(fact.object_key if fact.subject_key == key else fact.subject_key, set())
+            weights = self._association(key, {other: len(found) for other, found in shared.items()}, facts)
             best = sorted(weights, key=lambda other: (-weights[other], other))[:limit]
             rows = self._rows(best)
-            texts = self._chunks({chunk for other in best for chunk in shared[other]})
+            places = self._graph.places(
+                sorted({chunk for other in best for chunk in shared[other]}), filters=self._filters
+            )
             return [
                 Neighbour(
                     entity=self._entity(rows[other]),
                     weight=weights[other],
                     relations=tuple(self._relations(fact for fact in facts if other in _ends(fact))),
-                    chunk_ids=tuple(texts[chunk].id for chunk in sorted(set(shared[other])) if chunk in texts),
+                    chunk_ids=tuple(places[chunk].chunk_id for chunk in sorted(shared[other]) if chunk in places),
+                    sections=structure.sections(node for node in near.get(other, {}).values() if node is not None),
                 )
                 for other in best
                 if other in rows
             ]
+
+    # Documents
+
+    def structure(self, file: str | FileId) -> Outline:
+        """How a document is made up: its sections, and their chunks.
+
+        "guide.md" -> Outline(section=guide.md, parts=(Outline(section=Install, chunk_ids=(...)), ...))
+
+        Raises:
+            NotFound: there is no file of that id, name or path that this caller may see.
+        """
+        with self._store.snapshot():
+            info = self._file(file)
+            places = self._graph.places_in(info.id, filters=self._filters) if info is not None else []
+            if info is None or not places:
+                raise NotFound("file", str(file))
+            return make_outline(info, places)
+
+    def sections(self, name: str | EntityId, *, limit: int = SHOWN_SECTIONS) -> list[Section]:
+        """The documents and sections that are called like an entity, then those that mention it.
+
+        Raises:
+            NotFound: there is no such entity that this caller may see.
+        """
+        with self._store.snapshot():
+            key = self._required(name)
+            structure = Structure(self._store, self._filters)
+            called = structure.called(self._rows([key])[key].norms, limit)
+            chunks = [row.chunk_key for row in self._graph.mentions_of([key], limit, filters=self._filters)]
+            around = structure.around(chunks)
+            nodes = dict.fromkeys([*called, *(around[chunk] for chunk in chunks if chunk in around)])
+            return list(structure.sections(islice(nodes, limit)))
 
     # Relations and paths
 
@@ -150,21 +202,28 @@ class KnowledgeGraph:
     def paths(
         self, start: str | EntityId, end: str | EntityId, *, max_hops: int = 3, limit: int = 3
     ) -> list[GraphPath]:
-        """Ways from one entity to another over chunks that mention both ends of each step, the shortest first."""
+        """Ways from one entity to another, the shortest first.
+
+        A step leads over a chunk that mentions both ends. It may lead to a document or section too: one that
+        mentions an entity, that is named beside it or is called like it, or that another is part of.
+
+        "Ada Lovelace", "Difference Engine" -> Ada Lovelace, the document Charles Babbage, Difference Engine
+        """
         with self._store.snapshot():
             first, last = self._required(start), self._required(end)
+            structure = Structure(self._store, self._filters)
+            search = PathSearch(self._graph, structure, self._rows, self._filters)
             found: list[GraphPath] = []
-            avoided: set[int] = set()
             while len(found) < limit:
-                steps = self._search_path(first, last, max_hops, avoided)
+                steps = search.find(first, last, max_hops)
                 if steps is None:
                     break
-                found.append(self._path(steps))
-                between = [entity for entity, _ in steps[1:-1]]
+                found.append(self._path(steps, structure))
+                between = [node for node, _ in steps[1:-1]]
                 if not between:
                     break
-                # The next way must not go through the same entities.
-                avoided.update(between)
+                # The next way must not go through the same nodes.
+                search.avoided.update(between)
             return found
 
     def walk(
@@ -215,11 +274,15 @@ class KnowledgeGraph:
     # The whole
 
     def statistics(self) -> dict[str, int]:
-        """How many entities, names, mentions, facts, links and aliases are visible."""
+        """How many entities, names, mentions, facts, links, aliases, documents, sections and chunks are visible."""
         return self._graph.statistics(filters=self._filters)
 
     def data(self, *, around: str | EntityId | None = None, limit: int = 1_000) -> GraphData:
         """The most mentioned entities, or those around one, with everything that joins them: for export and plots."""
+        return self._data(around, limit)[0]
+
+    def _data(self, around: str | EntityId | None, limit: int) -> tuple[GraphData, dict[int, EntityId]]:
+        """The same, with the ids of the entities by their keys."""
         with self._store.snapshot():
             if around is None:
                 keys = self._graph.entity_list(limit, filters=self._filters)
@@ -236,16 +299,21 @@ class KnowledgeGraph:
                 if fact.subject_key in rows and fact.object_key in rows
             ]
             said = {frozenset(_ends(fact)) for fact in facts}
+            # By id, so that the same documents give the same export whatever keys their entities got.
             together = tuple(
-                (ids[first], ids[second], weight)
-                for first, second, weight in self._graph.edges(filters=self._filters)
-                if first in rows and second in rows and frozenset((first, second)) not in said
+                sorted(
+                    (min(ids[first], ids[second]), max(ids[first], ids[second]), weight)
+                    for first, second, weight in edges_among(self._graph, list(rows), self._filters)
+                    if frozenset((first, second)) not in said
+                )
             )
             entities = tuple(self._entity(rows[key]) for key in keys if key in rows)
-            return GraphData(entities, tuple(self._relations(dict.fromkeys(facts))), together)
+            return GraphData(entities, tuple(self._relations(dict.fromkeys(facts))), together), ids
 
-    def export(self, style: str, *, limit: int = 100_000) -> str:
-        """The graph as `graphml`, `json` or `csv`.
+    def export(self, style: str, *, limit: int = 100_000, structure: bool = True) -> str:
+        """The graph as `graphml`, `json` or `csv`: entities, and unless `structure` is off documents and chunks too.
+
+        `limit` bounds the entities, and the chunks.
 
         Raises:
             InvalidInput: another format.
@@ -253,7 +321,11 @@ class KnowledgeGraph:
         writers = {"graphml": to_graphml, "json": to_json, "csv": to_csv}
         if style not in writers:
             raise InvalidInput(f"There is no format {style!r}.", hint=f"Use one of: {', '.join(writers)}.")
-        return writers[style](self.data(limit=limit))
+        with self._store.snapshot():
+            data, ids = self._data(None, limit)
+            if structure:
+                data = replace(data, structure=gather_structure(self._store, ids, limit, self._filters))
+        return writers[style](data)
 
     def plot(self, *, around: str | EntityId | None = None, limit: int = 60, html: bool = False) -> str:
         """A picture of the graph, or of what stands around an entity, as SVG or as a page."""
@@ -294,7 +366,7 @@ class KnowledgeGraph:
     # Inside
 
     @property
-    def _graph(self) -> GraphStore:
+    def _graph(self) -> GraphWithPlaces:
         return self._store.graph
 
     def _rows(self, keys: Sequence[int]) -> dict[int, EntityRow]:
@@ -411,46 +483,53 @@ class KnowledgeGraph:
         ]
         return sorted(relations, key=lambda relation: (-relation.weight, relation.id))
 
-    def _search_path(self, first: int, last: int, max_hops: int, avoided: set[int]) -> list[tuple[int, int]] | None:
-        """Breadth first from one entity to the other: `(entity, chunk that led to it)`, or None."""
-        came: dict[int, _Step] = {first: _Step(None, 0)}
-        frontier = [first]
-        for _ in range(max_hops):
-            reached: list[int] = []
-            some = self._graph.some_mentions(frontier, PATH_DEGREE, filters=self._filters)
-            by_chunk: dict[int, list[int]] = {}
-            for entity, chunks in some.items():
-                for chunk in chunks:
-                    by_chunk.setdefault(chunk, []).append(entity)
-            for row in self._graph.mentions_in(sorted(by_chunk), filters=self._filters):
-                other = row.entity_key
-                if other in came or other in avoided or len(came) > PATH_NODES:
-                    continue
-                came[other] = _Step(by_chunk[row.chunk_key][0], row.chunk_key)
-                if other == last:
-                    return _unwound(came, last)
-                reached.append(other)
-            frontier = reached
-        return None
-
-    def _path(self, steps: Sequence[tuple[int, int]]) -> GraphPath:
-        rows = self._rows([entity for entity, _ in steps])
-        entities = [self._entity(rows[entity]) for entity, _ in steps]
-        texts = self._chunks({chunk for _, chunk in steps[1:]})
-        path = []
-        for place, (entity, chunk) in enumerate(steps[1:], start=1):
-            before = steps[place - 1][0]
-            facts = self._graph.facts_of([entity], MAX_FACTS, filters=self._filters)
-            said = next((fact.predicate for fact in facts if set(_ends(fact)) == {before, entity}), None)
-            path.append(
-                PathStep(
-                    source_id=entities[place - 1].id,
-                    target_id=entities[place].id,
-                    predicate=said,
-                    chunk_id=texts[chunk].id,
-                )
+    def _path(self, steps: Sequence[tuple[Node, Reached]], structure: Structure) -> GraphPath:
+        rows = self._rows([node for node, _ in steps if isinstance(node, int)])
+        nodes = [self._entity(rows[node]) if isinstance(node, int) else structure.section(node) for node, _ in steps]
+        places = self._graph.places(sorted({step.chunk_key for _, step in steps[1:]}), filters=self._filters)
+        path = [
+            PathStep(
+                source_id=nodes[place - 1].id,
+                target_id=nodes[place].id,
+                predicate=step.predicate or self._said(steps[place - 1][0], node),
+                chunk_id=places[step.chunk_key].chunk_id,
             )
-        return GraphPath(entities=tuple(entities), steps=tuple(path))
+            for place, (node, step) in enumerate(steps[1:], start=1)
+        ]
+        return GraphPath(nodes=tuple(nodes), steps=tuple(path))
+
+    def _said(self, before: Node, node: Node) -> str | None:
+        """What is said of two entities."""
+        if not isinstance(before, int) or not isinstance(node, int):
+            return None
+        facts = self._graph.facts_of([node], MAX_FACTS, filters=self._filters)
+        return next((fact.predicate for fact in facts if set(_ends(fact)) == {before, node}), None)
+
+    def _near(self, key: int, structure: Structure) -> dict[int, dict[int, SectionNode | None]]:
+        """Entities by the chunks that join them to one, with the document or section over which they do."""
+        near: dict[int, dict[int, SectionNode | None]] = {}
+        chunks = self._graph.some_mentions([key], MAX_SHARED, filters=self._filters)[key]
+        under: dict[int, SectionNode] = {}
+        for node in structure.called(self._rows([key])[key].norms, MAX_TITLED):
+            under.update((place.chunk_key, node) for place in structure.inside(node, TITLED_CHUNKS))
+        mentioned = set(chunks)
+        for row in self._graph.mentions_in(sorted({*chunks, *under}), filters=self._filters):
+            over = None if row.chunk_key in mentioned else under[row.chunk_key]
+            near.setdefault(row.entity_key, {})[row.chunk_key] = over
+        for chunk, node in structure.around(chunks[:TITLED_CHUNKS]).items():
+            for section in (node, SectionNode(node.file_id, (), node.chunk_key, node.ordinal)):
+                titles = self._graph.entity_keys(structure.titles(section), filters=self._filters)
+                for other in titles.values():
+                    near.setdefault(other, {}).setdefault(chunk, section)
+        near.pop(key, None)
+        return near
+
+    def _file(self, file: str | FileId) -> FileInfo | None:
+        if isinstance(file, FileId):
+            return self._store.file(file)
+        path = str(Path(file).absolute())
+        named = [info for info in self._store.files(self._filters) if file in {info.id, info.name} or info.name == path]
+        return named[0] if named else None
 
 
 def _ends(fact: FactRow) -> tuple[int, int]:
@@ -467,12 +546,3 @@ def _pieces(norm: str) -> list[str]:
     half = len(norm) // 2
     halves = [norm[:half], norm[half:]] if len(norm) >= 6 else []
     return [norm, *halves]
-
-
-def _unwound(came: Mapping[int, _Step], last: int) -> list[tuple[int, int]]:
-    steps: list[tuple[int, int]] = []
-    current: int | None = last
-    while current is not None:
-        steps.append((current, came[current].chunk_key))
-        current = came[current].before
-    return steps[::-1]

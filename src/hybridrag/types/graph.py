@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from hybridrag.types.base import Model
-from hybridrag.types.ids import ChunkId, CommunityId, EntityId, RelationId
+from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, RelationId, SectionId
 
 
 class EntityType(StrEnum):
@@ -127,6 +128,41 @@ class Community(Model):
         return self
 
 
+class Section(Model):
+    """A document, or the part of it under a heading: a node of the graph beside the entities."""
+
+    id: SectionId
+    """The same for the same headings in the same file."""
+    file_id: FileId
+    """The file that it is, or is part of."""
+    title: str = Field(min_length=1)
+    """Its heading; of a document its title, or the name of its file."""
+    headings: tuple[str, ...] = ()
+    """The headings down to its own, outermost first; none for the document itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlace:
+    """Where a chunk stands in its document: what a store tells of structure."""
+
+    chunk_key: int
+    chunk_id: ChunkId
+    file_id: FileId
+    ordinal: int
+    headings: tuple[str, ...]
+
+
+class Outline(Model):
+    """How a document is made up: from the file to its sections to its chunks."""
+
+    section: Section
+    """The document, or a section of it."""
+    chunk_ids: tuple[ChunkId, ...] = ()
+    """The chunks that stand right under its heading, in reading order."""
+    parts: tuple[Outline, ...] = ()
+    """The sections that it is divided into, in reading order."""
+
+
 class Neighbour(Model):
     """An entity that has to do with another, and why."""
 
@@ -137,18 +173,21 @@ class Neighbour(Model):
     relations: tuple[Relation, ...] = ()
     """What is said of the two, in either direction."""
     chunk_ids: tuple[ChunkId, ...] = ()
-    """Chunks that mention both."""
+    """Chunks that mention both, or that mention one under the name of the other."""
+    sections: tuple[Section, ...] = ()
+    """Documents and sections that are called like the one and speak of the other."""
 
 
 class PathStep(Model):
-    """One step of a path: two entities and the chunk that joins them."""
+    """One step of a path: two nodes and the chunk that joins them."""
 
-    source_id: EntityId
-    """Where the step begins."""
-    target_id: EntityId
+    source_id: str
+    """Where the step begins: the id of an entity or of a section."""
+    target_id: str
     """Where it ends."""
     predicate: str | None = None
-    """What the chunk says of them; None where it only mentions both."""
+    """What the chunk says of two entities, or how a section has to do with the other end; None where a chunk only
+    mentions both."""
     chunk_id: ChunkId
     """The chunk that joins them."""
 
@@ -156,12 +195,17 @@ class PathStep(Model):
 class GraphPath(Model):
     """How one entity leads to another."""
 
-    entities: tuple[Entity, ...] = Field(min_length=1)
-    """From the first to the last."""
+    nodes: tuple[Entity | Section, ...] = Field(min_length=1)
+    """Entities, and the documents and sections between them, from the first to the last."""
     steps: tuple[PathStep, ...] = ()
-    """One fewer than the entities."""
+    """One fewer than the nodes."""
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        """The entities on the way."""
+        return tuple(node for node in self.nodes if isinstance(node, Entity))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names on the way."""
-        return tuple(entity.name for entity in self.entities)
+        """The names and titles on the way."""
+        return tuple(node.name if isinstance(node, Entity) else node.title for node in self.nodes)

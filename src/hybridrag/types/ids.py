@@ -91,6 +91,12 @@ class FileId(Id):
     __slots__ = ()
 
 
+class SectionId(Id):
+    """A document as a node of the knowledge graph, or the part of it under a heading."""
+
+    __slots__ = ()
+
+
 class EntityId(Id):
     """A node of the knowledge graph."""
 
@@ -150,6 +156,11 @@ def chunk_id_for(file_id: FileId, text: str, occurrence: int = 0) -> ChunkId:
 def web_chunk_id_for(url: str, text: str) -> ChunkId:
     """The id of a text that a web search found: it is in no index, and still leads back to what it is (BR-019)."""
     return ChunkId.derived("web", url, text)
+
+
+def section_id_for(file_id: FileId, headings: Iterable[str] = ()) -> SectionId:
+    """The id of what stands under these headings in a file; without any, of the whole document."""
+    return SectionId.derived(file_id, *headings)
 
 
 def entity_id_for(key: str) -> EntityId:

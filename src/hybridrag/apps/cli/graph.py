@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hybridrag import KnowledgeGraph, SearchFilters
+from hybridrag import KnowledgeGraph, Outline, SearchFilters, Section
 from hybridrag.apps.cli.open import open_engine, tell_llm
 from hybridrag.apps.cli.options import config_option, index_option, json_option, quiet_option, workspace_option
 from hybridrag.apps.cli.output import print_json, print_rows
@@ -16,6 +16,8 @@ from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
 
 FORMATS = ("graphml", "json", "csv")
 INTERRUPTED = 130
+SECTIONS = 5
+"""Documents and sections that an entity is shown with."""
 
 
 @click.group()
@@ -38,10 +40,12 @@ def show(
         view = engine.graph.under(_only(workspace))
         found = view.entity(entity)
         near = view.neighbours(found.id, limit=limit)
+        sections = view.sections(found.id, limit=SECTIONS)
     if as_json:
         print_json(
             {
                 "entity": found.model_dump(mode="json"),
+                "sections": [section.model_dump(mode="json") for section in sections],
                 "neighbours": [neighbour.model_dump(mode="json") for neighbour in near],
             }
         )
@@ -49,12 +53,30 @@ def show(
     click.echo(f"{found.name} ({found.type}), mentioned {found.mention_count} times")
     if found.aliases:
         click.echo(f"also written: {', '.join(found.aliases)}")
+    click.echo(f"stands in: {'; '.join(map(_place, sections))}")
     for neighbour in near:
-        click.echo(f"\n  {neighbour.entity.name} ({neighbour.entity.type}), {neighbour.weight:.2f}")
+        over = "".join(f", over {_place(section)}" for section in neighbour.sections[:1])
+        click.echo(f"\n  {neighbour.entity.name} ({neighbour.entity.type}), {neighbour.weight:.2f}{over}")
         for relation in neighbour.relations[:3]:
             arrow = "->" if relation.source_id == found.id else "<-"
             sentence = relation.evidence[0].sentence.replace("\n", " ") if relation.evidence else ""
             click.echo(f"    {arrow} {relation.predicate}: {sentence}")
+
+
+@graph.command()
+@click.argument("file")
+@workspace_option
+@index_option
+@config_option
+@json_option
+def structure(*, file: str, workspace: str | None, index: Path | None, config: Path | None, as_json: bool) -> None:
+    """Print the sections of a document, and how many chunks each has."""
+    with open_engine(index, config, create=False) as engine:
+        found = engine.graph.under(_only(workspace)).structure(file)
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    _print_outline(found)
 
 
 @graph.command()
@@ -100,8 +122,9 @@ def paths(
         click.echo(f"No path of up to {hops} steps leads from {start} to {end}.")
     for path in found:
         words = [path.names[0]]
-        for step, name in zip(path.steps, path.names[1:], strict=True):
-            words.append(f"--{step.predicate or 'mentioned with'}--> {name}")
+        for step, node, name in zip(path.steps, path.nodes[1:], path.names[1:], strict=True):
+            shown = f"[{_place(node)}]" if isinstance(node, Section) else name
+            words.append(f"--{step.predicate or 'mentioned with'}--> {shown}")
         click.echo(" ".join(words))
 
 
@@ -111,7 +134,7 @@ def paths(
 @config_option
 @json_option
 def stats(*, workspace: str | None, index: Path | None, config: Path | None, as_json: bool) -> None:
-    """Count entities, names, mentions, facts, links and aliases."""
+    """Count entities, names, mentions, facts, links, aliases, documents, sections and chunks."""
     with open_engine(index, config, create=False) as engine:
         counts = engine.graph.under(_only(workspace)).statistics()
     if as_json:
@@ -197,7 +220,8 @@ def aliases(*, entity: str | None, index: Path | None, config: Path | None, as_j
 @graph.command()
 @click.option("--format", "style", type=click.Choice(FORMATS), default="graphml", show_default=True, help="As what.")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here; else to stdout.")
-@click.option("--limit", default=100_000, show_default=True, help="How many entities at most.")
+@click.option("--limit", default=100_000, show_default=True, help="How many entities, and chunks, at most.")
+@click.option("--entities-only", is_flag=True, help="Leave out documents, sections and chunks.")
 @workspace_option
 @index_option
 @config_option
@@ -206,13 +230,14 @@ def export(
     style: str,
     output: Path | None,
     limit: int,
+    entities_only: bool,
     workspace: str | None,
     index: Path | None,
     config: Path | None,
 ) -> None:
     """Write the graph as GraphML, JSON or CSV."""
     with open_engine(index, config, create=False) as engine:
-        text = engine.graph.under(_only(workspace)).export(style, limit=limit)
+        text = engine.graph.under(_only(workspace)).export(style, limit=limit, structure=not entities_only)
     _write(text, output)
 
 
@@ -269,6 +294,19 @@ def rebuild(ctx: click.Context, *, yes: bool, index: Path | None, config: Path |
 
 def _only(workspace: str | None) -> SearchFilters | None:
     return SearchFilters(workspace_ids=(workspace,)) if workspace else None
+
+
+def _place(section: Section) -> str:
+    """A document by its title, a section by the headings that lead to it."""
+    return " > ".join(section.headings) or section.title
+
+
+def _print_outline(outline: Outline, depth: int = 0) -> None:
+    count = len(outline.chunk_ids)
+    chunks = f" ({count} {'chunk' if count == 1 else 'chunks'})" if count else ""
+    click.echo(f"{'  ' * depth}{outline.section.title}{chunks}")
+    for part in outline.parts:
+        _print_outline(part, depth + 1)
 
 
 def _write(text: str, output: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
@@ -11,7 +12,8 @@ import apsw
 from hybridrag.protocols import EntityRow, FactRow, LinkRow, MentionRow, NameRow
 from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.sql import batches, marks
-from hybridrag.types.graph import EntityType
+from hybridrag.types.graph import ChunkPlace, EntityType
+from hybridrag.types.ids import ChunkId, FileId
 
 COMMON_PROBE = 5_000
 """A term in more chunks than this names nothing by itself; counting on would only cost."""
@@ -190,6 +192,57 @@ def links_to(
     return [LinkRow(*row) for row in rows]
 
 
+PLACE_COLUMNS = "c.key, c.id, f.id, c.ordinal, c.headings"
+
+
+def places(connection: apsw.Connection, chunk_keys: Sequence[int], compiled: CompiledFilter) -> dict[int, ChunkPlace]:
+    """Where visible chunks stand."""
+    visible, values = compiled.condition("c.key")
+    found: dict[int, ChunkPlace] = {}
+    for batch in batches(list(chunk_keys)):
+        sql = (
+            f"SELECT {PLACE_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file_key "  # noqa: S608 (constants)
+            f"WHERE c.key IN ({marks(batch)}){visible}"
+        )
+        found.update((row[0], _place(row)) for row in connection.execute(sql, (*batch, *values)))
+    return found
+
+
+def places_in(
+    connection: apsw.Connection, file_id: FileId, start: int, stop: int | None, compiled: CompiledFilter
+) -> list[ChunkPlace]:
+    """Where the visible chunks of a file stand, in reading order, those with `start <= ordinal < stop`."""
+    visible, values = compiled.condition("c.key")
+    rows: Iterable[Row] = connection.execute(
+        f"SELECT {PLACE_COLUMNS} FROM files f JOIN chunks c ON c.file_key = f.key "  # noqa: S608 (constants)
+        f"WHERE f.id = ? AND c.ordinal >= ? AND c.ordinal < ifnull(?, 1 << 62){visible} ORDER BY c.ordinal",
+        (file_id, start, stop, *values),
+    )
+    return [_place(row) for row in rows]
+
+
+def all_places(connection: apsw.Connection, limit: int, compiled: CompiledFilter) -> list[ChunkPlace]:
+    """Where visible chunks stand, file by file, each in reading order."""
+    visible, values = compiled.condition("c.key")
+    rows: Iterable[Row] = connection.execute(
+        f"SELECT {PLACE_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file_key WHERE 1{visible} "  # noqa: S608
+        "ORDER BY c.file_key, c.ordinal LIMIT ?",
+        (*values, limit),
+    )
+    return [_place(row) for row in rows]
+
+
+def _place(row: Row) -> ChunkPlace:
+    key, chunk_id, file_id, ordinal, headings = row
+    return ChunkPlace(
+        chunk_key=key,
+        chunk_id=str.__new__(ChunkId, chunk_id),
+        file_id=str.__new__(FileId, file_id),
+        ordinal=ordinal,
+        headings=tuple(json.loads(headings)),
+    )
+
+
 def titles_of(connection: apsw.Connection, aliases: Sequence[str], compiled: CompiledFilter) -> list[LinkRow]:
     """The visible documents and sections of these aliases; `source_key` is 0, for no chunk names them here."""
     visible, values = compiled.condition("c.key")
@@ -269,4 +322,25 @@ def statistics(connection: apsw.Connection, compiled: CompiledFilter) -> dict[st
         visible, values = compiled.condition("x.chunk_key")
         sql = f"SELECT count(*) FROM {name} x WHERE 1{visible}"  # noqa: S608 (a constant)
         counts[name] = int(connection.execute(sql, values).get)
+    counts.update(_structure(connection, compiled))
     return counts
+
+
+def _structure(connection: apsw.Connection, compiled: CompiledFilter) -> dict[str, int]:
+    """How many documents, sections and chunks there are; a section counts with every section that it is part of."""
+    visible, values = compiled.condition("c.key")
+    documents, chunks = connection.execute(
+        f"SELECT count(DISTINCT c.file_key), count(*) FROM chunks c WHERE 1{visible}",  # noqa: S608 (constants)
+        values,
+    ).fetchone() or (0, 0)
+    paths: Iterable[Row] = connection.execute(
+        f"SELECT DISTINCT c.file_key, c.headings FROM chunks c WHERE c.headings <> '[]'{visible}",  # noqa: S608
+        values,
+    )
+    sections = {
+        (file, *headings[:depth])
+        for file, path in paths
+        for headings in (json.loads(path),)
+        for depth in range(1, len(headings) + 1)
+    }
+    return {"documents": documents, "sections": len(sections), "chunks": chunks}

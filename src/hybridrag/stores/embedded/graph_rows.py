@@ -385,7 +385,7 @@ def _titles(file: FileInfo, chunks: Iterable[Chunk], linker: Linker) -> Mapping[
         titles[0, alias] = quality
     seen = {file.title}
     for chunk in chunks:
-        for heading in chunk.headings[-1:]:
+        for heading in chunk.headings:
             if heading in seen:
                 continue
             seen.add(heading)

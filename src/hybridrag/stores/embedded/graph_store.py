@@ -15,7 +15,8 @@ from hybridrag.stores.embedded import rows
 from hybridrag.stores.embedded.database import Database
 from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.graph_rows import GraphWriter
-from hybridrag.types.ids import EntityId, entity_id_for
+from hybridrag.types.graph import ChunkPlace
+from hybridrag.types.ids import EntityId, FileId, entity_id_for
 from hybridrag.types.queries import SearchFilters
 
 MAX_ENTITIES_PER_CHUNK = 30
@@ -98,6 +99,23 @@ class EmbeddedGraph:
         """Which chunks name what begins with these chunks."""
         with self._read() as connection:
             return reads.links_to(connection, chunk_keys, limit, self._compile(connection, filters))
+
+    def places(self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, ChunkPlace]:
+        """Where chunks stand in their documents."""
+        with self._read() as connection:
+            return reads.places(connection, chunk_keys, self._compile(connection, filters))
+
+    def places_in(
+        self, file_id: FileId, *, start: int = 0, stop: int | None = None, filters: SearchFilters | None = None
+    ) -> list[ChunkPlace]:
+        """Where the chunks of a file stand, in reading order."""
+        with self._read() as connection:
+            return reads.places_in(connection, file_id, start, stop, self._compile(connection, filters))
+
+    def all_places(self, limit: int, *, filters: SearchFilters | None = None) -> list[ChunkPlace]:
+        """Where chunks stand, file by file; at most `limit` of them."""
+        with self._read() as connection:
+            return reads.all_places(connection, limit, self._compile(connection, filters))
 
     def titles_of(self, aliases: Sequence[str], *, filters: SearchFilters | None = None) -> list[LinkRow]:
         """The documents and sections of these aliases."""
