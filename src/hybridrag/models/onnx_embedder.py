@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hybridrag.errors import ModelUnavailable
 from hybridrag.models.clean_text import replace_halves
-from hybridrag.models.run_onnx import open_session
+from hybridrag.models.run_onnx import open_session, open_tokenizer
 from hybridrag.models.sentence_model import SentenceModel, read_sentence_model
 from hybridrag.models.unit_vectors import map_threads, to_unit, usable_threads
 from hybridrag.protocols import ModelInfo, Passages
@@ -82,7 +82,7 @@ class OnnxEmbedder:
         model = self.model
         with self._lock:
             if self._loaded is None:
-                self._loaded = _Engine(model, _open_tokenizer(model))
+                self._loaded = _Engine(model, open_tokenizer(model.tokenizer, model=model.name))
             return self._loaded
 
 
@@ -163,17 +163,3 @@ def _pool(vectors: Float32Array, pooling: str) -> Float32Array:
         "mean": lambda: vectors.mean(axis=0),
     }
     return poolings[pooling]()
-
-
-def _open_tokenizer(model: SentenceModel) -> Tokenizer:
-    from tokenizers import Tokenizer  # noqa: PLC0415 (keeps start-up fast)
-
-    try:
-        tokenizer = Tokenizer.from_file(str(model.tokenizer))
-    except Exception as cause:  # the library raises plain Exception
-        raise ModelUnavailable(
-            model.name, f"{model.tokenizer} cannot be read", hint="Delete it and download the model again."
-        ) from cause
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer

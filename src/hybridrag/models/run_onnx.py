@@ -1,11 +1,14 @@
-"""Open ONNX models for one-thread runs; the callers put several texts on several threads."""
+"""Open ONNX models for one-thread runs, and their tokenizers; the callers put several texts on several threads."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hybridrag.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _ERRORS_ONLY = 3
 """onnxruntime's severity; its warnings are for its developers and would land in the user's terminal."""
@@ -35,3 +38,22 @@ def open_session(path: Path, *, model: str, optimise: bool = False) -> Any:
         raise ModelUnavailable(
             model, f"onnxruntime cannot open {path}", hint="The file may be damaged: delete it and try again."
         ) from cause
+
+
+def open_tokenizer(path: Path, *, model: str) -> Tokenizer:
+    """The tokenizer of a `tokenizer.json`; it neither cuts nor pads, whatever the file says.
+
+    Raises:
+        ModelUnavailable: the file is damaged.
+    """
+    from tokenizers import Tokenizer  # noqa: PLC0415 (keeps start-up fast)
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as cause:  # the library raises plain Exception
+        raise ModelUnavailable(
+            model, f"{path} cannot be read", hint="Delete it and download the model again."
+        ) from cause
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

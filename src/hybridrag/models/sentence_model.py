@@ -83,9 +83,9 @@ def read_sentence_model(folder: Path, *, name: str) -> SentenceModel:
     if not (folder / TOKENIZER_FILE).is_file():
         raise ModelUnavailable(name, f"{folder} holds no {TOKENIZER_FILE}", hint=USE_SENTENCE_TRANSFORMERS)
     _refuse_other_modules(folder, name)
-    config = _read(folder, CONFIG_FILE, name)
-    pooling = _pooling(_read(folder, "1_Pooling/config.json", name), name)
-    prefixes = _prefixes(_read(folder, "config_sentence_transformers.json", name), name)
+    config = read_settings(folder, CONFIG_FILE, name)
+    pooling = _pooling(read_settings(folder, "1_Pooling/config.json", name), name)
+    prefixes = _prefixes(read_settings(folder, "config_sentence_transformers.json", name), name)
     dimension = config.get("hidden_size") or config.get("dim") or config.get("d_model")
     if not isinstance(dimension, int):
         raise ModelUnavailable(name, f"{folder / CONFIG_FILE} says no `hidden_size`", hint=USE_SENTENCE_TRANSFORMERS)
@@ -95,13 +95,18 @@ def read_sentence_model(folder: Path, *, name: str) -> SentenceModel:
         tokenizer=folder / TOKENIZER_FILE,
         pooling=pooling,
         dimension=dimension,
-        max_tokens=_max_tokens(folder, config, name),
+        max_tokens=max_tokens_of(folder, config, name),
         prefixes=prefixes,
         fingerprint=_fingerprint(folder / onnx, folder / TOKENIZER_FILE, pooling, prefixes),
     )
 
 
-def _read(folder: Path, file: str, name: str) -> dict[str, Any]:
+def read_settings(folder: Path, file: str, name: str) -> dict[str, Any]:
+    """A JSON object of the folder; empty where there is no such file.
+
+    Raises:
+        ModelUnavailable: it is not JSON.
+    """
     path = folder / file
     if not path.is_file():
         return {}
@@ -148,8 +153,9 @@ def _prefixes(config: dict[str, Any], name: str) -> Prefixes:
     return Prefixes(query, passage) if query or passage else prefixes_of(name)
 
 
-def _max_tokens(folder: Path, config: dict[str, Any], name: str) -> int:
-    said = _read(folder, "sentence_bert_config.json", name).get("max_seq_length")
+def max_tokens_of(folder: Path, config: dict[str, Any], name: str) -> int:
+    """How many tokens the model reads at once, special ones included."""
+    said = read_settings(folder, "sentence_bert_config.json", name).get("max_seq_length")
     positions = config.get("max_position_embeddings")
     if isinstance(said, int) and said > 0:
         return said
