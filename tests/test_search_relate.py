@@ -38,8 +38,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         for name, text in DOCUMENTS.items():
             (folder / name).write_text(text, encoding="utf-8")
         engine.add(folder)
-        secret = "Elvira Quist sold Baltic Timber to the Ostvik Guild."
-        engine.add(text=secret, name="secret.txt", workspace="other")
+        elsewhere = "Elvira Quist sold Baltic Timber to the Ostvik Guild."
+        engine.add(text=elsewhere, name="secret.txt", workspace="other")
         yield engine
 
 

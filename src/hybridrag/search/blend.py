@@ -6,6 +6,7 @@ lift a chunk that has no words in common with the question. A leg without eviden
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -69,11 +70,32 @@ def base_scores(
 
 
 def own_scores(base: Mapping[int, float], seeds: Sequence[Seed]) -> dict[int, float]:
-    """The base with what the question names on top; a name that several bear counts by how well each fits."""
+    """The base with what the question names on top; a name that several bear counts by how well each fits.
+
+    base {a: 1.0, b: 0.5}, both named "Georgia" -> {a: 2.0, b: 0.5 + 0.5 / sqrt(2)}
+    """
     own = dict(base)
-    for seed in seeds:
-        own[seed.chunk_key] = base.get(seed.chunk_key, 0.0) + _seed_weight(seed, base)
+    for key, weight in seed_weights(base, seeds).items():
+        own[key] = base.get(key, 0.0) + weight
     return own
+
+
+def seed_weights(base: Mapping[int, float], seeds: Sequence[Seed]) -> dict[int, float]:
+    """What being named adds to each chunk.
+
+    Chunks that bear one name share it: each counts by how well it fits, and the second best less for coming second.
+    Else all that is about one side of a comparison would stand before anything about the other.
+    """
+    bearers: dict[str, list[Seed]] = {}
+    for seed in seeds:
+        bearers.setdefault(seed.alias, []).append(seed)
+    weights: dict[int, float] = {}
+    for named in bearers.values():
+        named.sort(key=lambda seed: (-base.get(seed.chunk_key, 0.0), seed.chunk_key))
+        for place, seed in enumerate(named, start=1):
+            fit = base.get(seed.chunk_key, 0.0) / math.sqrt(place) if seed.ambiguous else 1.0
+            weights[seed.chunk_key] = max(weights.get(seed.chunk_key, 0.0), seed.weight * fit)
+    return weights
 
 
 def blend(
@@ -81,19 +103,26 @@ def blend(
 ) -> list[Blended]:
     """All candidates, best first; ties by key.
 
-    A chunk's score is the better of its own (base and seed) and its path's: being led to never lowers it.
+    A chunk's score is the better of its own (base and seed) and its path's: being led to never lowers it. A path is
+    worth its share of the best own score, for that is what its strength is a share of.
     """
     trails = trails or {}
-    named = {seed.chunk_key: seed for seed in seeds}
+    named = {seed.chunk_key: seed.alias for seed in seeds}
+    weights = seed_weights(base, seeds)
+    own = own_scores(base, seeds)
+    peak = max(own.values(), default=0.0) or 1.0
     blended = []
-    for key in {*base, *named, *trails}:
-        own = base.get(key, 0.0)
-        seed = _seed_weight(named[key], base) if key in named else 0.0
-        path = path_score(trails[key], own) if key in trails else 0.0
-        via = trails[key].via if path > own + seed else named[key].alias if key in named else ""
-        blended.append(Blended(key=key, score=max(own + seed, path), base=own, seed=seed, path=path, via=via))
+    for key in {*own, *trails}:
+        path = peak * path_score(trails[key], base.get(key, 0.0)) if key in trails else 0.0
+        via = trails[key].via if path > own.get(key, 0.0) else named.get(key, "")
+        blended.append(
+            Blended(
+                key=key,
+                score=max(own.get(key, 0.0), path),
+                base=base.get(key, 0.0),
+                seed=weights.get(key, 0.0),
+                path=path,
+                via=via,
+            )
+        )
     return sorted(blended, key=lambda item: (-item.score, item.key))
-
-
-def _seed_weight(seed: Seed, base: Mapping[int, float]) -> float:
-    return seed.weight * (base.get(seed.chunk_key, 0.0) if seed.ambiguous else 1.0)
