@@ -200,6 +200,34 @@ class TestCompare:
         assert "nowhere.json cannot be read" in capsys.readouterr().err
 
 
+class TestTune:
+    def test_it_tries_settings_and_says_what_they_are_worth_on_the_other_half(
+        self, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        args = ["harbour", "--knob", "rerank.blend", "--knob", "search.expand", "--metric", "MRR@10"]
+        assert main(["tune", *args, "--json", "--write", "found.toml"]) == 0
+        printed = json.loads(capsys.readouterr().out)
+        assert printed["trials"][0]["choice"] == {"rerank.blend": 0.3, "search.expand": True}
+        assert len(printed["trials"]) >= 6
+        assert printed["training"]["queries"] + printed["heldOut"]["queries"] == 5
+        assert (home / "found.toml").exists() is printed["worthIt"]
+
+    def test_nothing_better_is_said_and_trials_are_shown(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["tune", "harbour", "--knob", "search.min_confidence", "--recipe", "keyword"]) == 0
+        printed = capsys.readouterr()
+        assert printed.out == "Nothing did better than what is set (3 tried).\n"
+        assert "search.min_confidence 0.7" in printed.err
+
+    def test_too_few_questions_and_an_unknown_recipe_are_one_sentence(
+        self, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["tune", "harbour", "--recipe", "hybird"]) == 2
+        assert "Did you mean hybrid?" in capsys.readouterr().err
+        (home / "harbour" / "queries.jsonl").write_text('{"_id": "q1", "text": "What is the fee?"}\n')
+        assert main(["tune", "harbour"]) == 2
+        assert "harbour has 1 questions; two halves need at least four." in capsys.readouterr().err
+
+
 class TestManyTexts:
     def test_many_texts_go_in_at_once_each_under_its_name(self) -> None:
         texts = [TextDocument("1", "The fee is twelve crowns.", title="Fees"), TextDocument("2", "Gulls nest here.")]

@@ -104,18 +104,18 @@ def run(
     # Answers that were kept would be timed instead of searches.
     settings = load_settings(config, overrides={"search.cache_size": 0}).settings
     with ExitStack() as stack:
-        engine = stack.enter_context(_open(data, settings, index, fresh=fresh))
+        engine = stack.enter_context(open_dataset_index(data, settings, index, fresh=fresh))
         stop = stack.enter_context(stop_on_interrupt())
         with progress_bar(quiet=quiet or as_json) as show:
             if data.has_corpus:
-                told = _take_in(engine, data, on_progress=show, stop=stop, own=index is None)
+                told = take_in(engine, data, on_progress=show, stop=stop, own=index is None)
                 if told.interrupted:
                     ctx.exit(INTERRUPTED)
                 for outcome in told.failed:
                     click.echo(f"not indexed: {outcome.reason}", err=True)
         done = run_searches(
             data,
-            {recipe.name: _search(engine, recipe) for recipe in recipes},
+            {recipe.name: search_with(engine, recipe) for recipe in recipes},
             options={recipe.name: recipe.model_dump(mode="json", exclude={"name"}) for recipe in recipes},
             setting=_setting(engine),
             on_query=None if quiet or as_json or not sys.stderr.isatty() else _count,
@@ -160,7 +160,7 @@ def _pairs(old: EvalRun, new: EvalRun, names: Sequence[str]) -> list[tuple[str, 
 # The index
 
 
-def _open(data: Dataset, settings: Settings, index: Path | None, *, fresh: bool) -> Engine:
+def open_dataset_index(data: Dataset, settings: Settings, index: Path | None, *, fresh: bool) -> Engine:
     """The index at `--index`, or the data set's own in the cache."""
     if index is not None:
         return Engine.open(index, settings=settings, create=data.has_corpus)
@@ -190,7 +190,7 @@ def _cache_folder(data: Dataset, settings: Settings) -> Path:
     return settings.embedding.cache_dir / "eval" / name
 
 
-def _take_in(
+def take_in(
     engine: Engine, data: Dataset, *, own: bool, on_progress: OnProgress | None, stop: threading.Event
 ) -> IngestReport:
     """Bring the index up to date with the data set; what is not of it would be found instead of what is."""
@@ -207,7 +207,8 @@ def _take_in(
     return engine.add([str(file) for file in data.files], on_progress=on_progress, stop=stop)
 
 
-def _search(engine: Engine, recipe: Recipe) -> EvalSearch:
+def search_with(engine: Engine, recipe: Recipe) -> EvalSearch:
+    """The engine asked by a recipe, with its trace."""
     options = recipe.options()
 
     def search(text: str, limit: int) -> SearchResult:

@@ -48,6 +48,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Say what the index holds, with which model, on how many bytes.",
     ),
     "sync": ("hybridrag.apps.cli.documents:sync", "Make the index hold exactly what a folder holds."),
+    "tune": (
+        "hybridrag.apps.cli.tune:tune_command",
+        "Try settings on one half of a data set's questions, and say what the best are worth on the other half.",
+    ),
 }
 """Name -> (module:object, first line of its help). The line stands here so that `--help` need not load the module; a
 test keeps it equal to the command's own."""

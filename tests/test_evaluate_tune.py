@@ -1,0 +1,105 @@
+"""Tuning: what is tried, what is chosen, and what it is held against."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from evaluate_builders import write_dataset
+from hybridrag.config import load_settings
+from hybridrag.evaluate.datasets import load_dataset
+from hybridrag.evaluate.tune import KNOBS, Choice, Knob, Measure, Trial, as_toml, halves, tune
+
+BLEND = Knob("blend", tuple({"rerank.blend": share} for share in (0.0, 0.3, 0.6)))
+DEPTH = Knob("depth", tuple({"rerank.top_k": count} for count in (20, 50)))
+START: Choice = {"rerank.blend": 0.3, "rerank.top_k": 50}
+
+
+def valued(values: Mapping[tuple[float, int], float]) -> tuple[list[Choice], Measure]:
+    """A measure that looks values up, and notes what it was asked for."""
+    asked: list[Choice] = []
+
+    def measure(choice: Choice) -> dict[str, float]:
+        asked.append(choice)
+        value = values.get((float(choice["rerank.blend"]), int(choice["rerank.top_k"])), 0.0)
+        return {"q1": value, "q2": value}
+
+    return asked, measure
+
+
+HILL = {(0.3, 50): 0.5, (0.6, 50): 0.6, (0.0, 50): 0.4, (0.6, 20): 0.7, (0.3, 20): 0.1}
+
+
+class TestSearching:
+    def test_knobs_are_turned_one_after_the_other_from_where_the_last_stands(self) -> None:
+        asked, measure = valued(HILL)
+        found = tune(measure, measure, knobs=[BLEND, DEPTH], current=START)
+        assert found.choice == {"rerank.blend": 0.6, "rerank.top_k": 20}
+        assert found.trials[0] == Trial(START, 0.5)
+        assert {"rerank.blend": 0.3, "rerank.top_k": 20} in asked
+        assert len(found.trials) == len({tuple(trial.choice.items()) for trial in found.trials})
+
+    def test_a_grid_finds_what_turning_one_at_a_time_cannot(self) -> None:
+        values = {(0.3, 50): 0.5, (0.6, 50): 0.4, (0.3, 20): 0.4, (0.6, 20): 0.9}
+        by_turns = tune(valued(values)[1], valued(values)[1], knobs=[BLEND, DEPTH], current=START)
+        by_grid = tune(valued(values)[1], valued(values)[1], knobs=[BLEND, DEPTH], current=START, grid=True)
+        assert by_turns.choice == {}
+        assert by_grid.choice == {"rerank.blend": 0.6, "rerank.top_k": 20}
+        assert len(by_grid.trials) == 6
+
+    def test_a_gain_that_is_noise_is_no_reason_to_leave_what_is_set(self) -> None:
+        _, measure = valued({(0.3, 50): 0.5, (0.6, 50): 0.5001})
+        found = tune(measure, measure, knobs=[BLEND], current=START)
+        assert found.choice == {}
+        assert not found.is_worth_it
+        assert found.held_out.mean == 0
+
+    def test_what_does_worse_on_the_other_half_is_not_worth_it(self) -> None:
+        _, train = valued(HILL)
+        _, other = valued({(0.3, 50): 0.5, (0.6, 20): 0.4})
+        found = tune(train, other, knobs=[BLEND, DEPTH], current=START)
+        assert found.training.mean == pytest.approx(0.2)
+        assert found.held_out.mean == pytest.approx(-0.1)
+        assert not found.is_worth_it
+
+    def test_every_trial_is_told(self) -> None:
+        told: list[Trial] = []
+        _, measure = valued(HILL)
+        found = tune(measure, measure, knobs=[BLEND], current=START, on_trial=told.append)
+        assert tuple(told) == found.trials
+        assert found.is_worth_it
+
+
+class TestParts:
+    def test_the_halves_share_no_question_and_miss_none(self, tmp_path: Path) -> None:
+        dataset = load_dataset(write_dataset(tmp_path / "harbour"))
+        first, second = halves(dataset)
+        assert {query.id for query in first.queries}.isdisjoint(query.id for query in second.queries)
+        assert len(first.queries) + len(second.queries) == len(dataset.queries)
+        assert abs(len(first.queries) - len(second.queries)) <= 1
+        assert halves(dataset) == (first, second)
+        with pytest.raises(ValueError, match="at least two questions"):
+            halves(dataset.first(1))
+
+    def test_a_fragment_is_valid_toml_of_real_settings(self, tmp_path: Path) -> None:
+        choice: Choice = {"search.fusion": "rrf", "search.rrf_k": 20, "rerank.blend": 0.5, "search.expand": False}
+        text = as_toml(choice)
+        assert tomllib.loads(text) == {
+            "rerank": {"blend": 0.5},
+            "search": {"expand": False, "fusion": "rrf", "rrf_k": 20},
+        }
+        (tmp_path / "hybridrag.toml").write_text(text)
+        assert load_settings(tmp_path / "hybridrag.toml", env={}).settings.search.rrf_k == 20
+
+    @pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.name)
+    def test_every_alternative_is_a_valid_setting_and_one_is_the_default(self, knob: Knob) -> None:
+        defaults = load_settings(env={}).settings.model_dump()
+        for alternative in knob.alternatives:
+            load_settings(env={}, overrides=dict(alternative))
+        assert any(
+            all(defaults[key.split(".")[0]][key.split(".")[1]] == value for key, value in alternative.items())
+            for alternative in knob.alternatives
+        )
