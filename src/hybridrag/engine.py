@@ -30,7 +30,7 @@ from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.resemble import NameComparer
 from hybridrag.graph.summarise_llm import summarise_by_llm
-from hybridrag.ingest import Ingest, Read, Source, removed
+from hybridrag.ingest import Ingest, Read, Source, embed_passages, removed
 from hybridrag.parts import (
     as_passages,
     make_embedder,
@@ -328,7 +328,11 @@ class Engine:
     def repair(self, *, on_progress: OnProgress | None = None) -> list[Problem]:
         """Rebuild everything that is derived; what is still wrong afterwards needs its files added again."""
         del on_progress
-        return self._store.repair()
+        left = self._store.repair()
+        if self._store.communities.state().pending:
+            self._settle()
+            left = self._store.check()
+        return left
 
     def reembed(self, *, on_progress: OnProgress | None = None, stop: threading.Event | None = None) -> int:
         """Embed every chunk anew with the model that the settings name; searches use the old vectors until the end.
@@ -345,8 +349,11 @@ class Engine:
                 if stop is not None and stop.is_set():
                     return done
                 passages = self._passages(keys)
-                pooled = embedder.embed_passages(list(passages.values())).pooled
-                store.stage_vectors(dict(zip(passages, pooled, strict=True)))
+                embedded = dict(zip(passages, embed_passages(embedder, list(passages.values())), strict=True))
+                store.stage_vectors(
+                    {key: made.vector for key, made in embedded.items()},
+                    {key: made.tokens for key, made in embedded.items() if made.tokens is not None},
+                )
                 done += len(passages)
                 if on_progress is not None:
                     on_progress(Progress(stage="reembed", chunks_done=done, chunks_total=max(total, done)))

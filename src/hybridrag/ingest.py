@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 
-import numpy as np
-
 from hybridrag.documents.chunk import ChunkSize, chunk_document, passage_text
 from hybridrag.errors import DocumentError
+from hybridrag.models.token_vectors import pack_passages, packer_for
 from hybridrag.protocols import Embedder, NewChunk, Store
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, Document, FileInfo
@@ -47,6 +46,28 @@ class Source:
     title: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What the model makes of a passage."""
+
+    vector: Float32Array
+    tokens: bytes | None
+    """Its token vectors, packed; None where the model gives none."""
+
+
+def embed_passages(embedder: Embedder, passages: Sequence[str]) -> list[Embedded]:
+    """Passages as a store takes them."""
+    done: list[Embedded] = []
+    for first in range(0, len(passages), EMBED_BATCH):
+        piece = passages[first : first + EMBED_BATCH]
+        found = embedder.embed_passages(piece, tokens=True)
+        packed: Sequence[bytes | None] = [None] * len(piece)
+        if found.tokens is not None:
+            packed = pack_passages(packer_for(embedder.info), embedder, piece, found.tokens)
+        done.extend(Embedded(vector, tokens) for vector, tokens in zip(found.pooled, packed, strict=True))
+    return done
+
+
 @dataclass(slots=True)
 class _Prepared:
     """A file on its way in: what it has, and which passages need the model."""
@@ -55,7 +76,7 @@ class _Prepared:
     text: str
     chunks: list[Chunk]
     passages: list[str]
-    known: dict[str, Float32Array]
+    known: dict[str, Embedded]
     existed: bool
     missing: list[str]
     said: dict[ChunkId, ChunkGraph]
@@ -186,18 +207,24 @@ class Ingest:
             metadata=document.metadata,
         )
         passages = [passage_text(chunk, title) for chunk in chunks]
-        vectors = self._store.known_vectors(passages)
-        missing = [passage for passage in dict.fromkeys(passages) if passage not in vectors]
+        embedded = self._known(passages)
+        missing = [passage for passage in dict.fromkeys(passages) if passage not in embedded]
         return _Prepared(
             file,
             document.text,
             chunks,
             passages,
-            vectors,
+            embedded,
             known is not None,
             missing,
             self._said(file, chunks, passages),
         )
+
+    def _known(self, passages: Sequence[str]) -> dict[str, Embedded]:
+        """What the store has of these passages, under whatever file."""
+        tokens = self._store.known_token_vectors(passages)
+        vectors = self._store.known_vectors(passages)
+        return {passage: Embedded(vector, tokens.get(passage)) for passage, vector in vectors.items()}
 
     def _said(self, file: FileInfo, chunks: Sequence[Chunk], passages: Sequence[str]) -> dict[ChunkId, ChunkGraph]:
         """What the chunks that are new or changed say; the store keeps what it has of the others."""
@@ -215,30 +242,31 @@ class Ingest:
 
     def _finish(self, batch: Sequence[_Prepared]) -> Iterator[FileOutcome]:
         """Embed what is missing across the batch, then write its files one by one."""
-        vectors = self._embed(list(dict.fromkeys(passage for item in batch for passage in item.missing)))
+        embedded = self._embed(list(dict.fromkeys(passage for item in batch for passage in item.missing)))
         for item in batch:
-            if any(passage not in vectors for passage in item.missing):
+            if any(passage not in embedded for passage in item.missing):
                 continue  # stopped half-way through the batch: this file was not finished
-            yield self._write(item, vectors)
+            yield self._write(item, embedded)
 
-    def _embed(self, passages: Sequence[str]) -> dict[str, Float32Array]:
-        vectors: dict[str, Float32Array] = {}
+    def _embed(self, passages: Sequence[str]) -> dict[str, Embedded]:
+        embedded: dict[str, Embedded] = {}
         for first in range(0, len(passages), EMBED_BATCH):
             if self._stop.is_set():
                 break
             piece = passages[first : first + EMBED_BATCH]
-            pooled = self._embedder().embed_passages(piece).pooled
-            vectors.update(zip(piece, pooled, strict=True))
+            embedded.update(zip(piece, embed_passages(self._embedder(), piece), strict=True))
             self._chunks_done += len(piece)
             self._tell("embed", "")
-        return vectors
+        return embedded
 
-    def _write(self, item: _Prepared, vectors: dict[str, Float32Array]) -> FileOutcome:
+    def _write(self, item: _Prepared, embedded: dict[str, Embedded]) -> FileOutcome:
+        made = {**embedded, **item.known}
         new = [
             NewChunk(
                 chunk=chunk,
                 passage=passage,
-                vector=np.asarray(item.known.get(passage, vectors.get(passage))),
+                vector=made[passage].vector,
+                tokens=made[passage].tokens,
                 graph=item.said.get(chunk.id, NOTHING_SAID),
             )
             for chunk, passage in zip(item.chunks, item.passages, strict=True)

@@ -27,6 +27,9 @@ FORMAT = 1
 HEADER = struct.Struct("<BIHH")
 """Format, packing, directions, vectors."""
 
+MOST_VECTORS = 2**16 - 1
+"""What the header can count."""
+
 DIMENSION = 128
 """Directions kept of the default model's 384: with each flattened a little, results are ranked as well by 128."""
 
@@ -73,9 +76,9 @@ class TokenPacker:
         """Token vectors as bytes; of those that `kept` names, where it is given and names any."""
         if kept is not None and kept.any():
             vectors = vectors[kept]
-        merged = merge_pairs(self.project(vectors))
+        merged = merge_pairs(self.project(vectors[:MOST_VECTORS]))
         codes = np.searchsorted(THRESHOLDS, (merged - self.middle) / self.deviation).astype(np.uint8)
-        grouped = codes.reshape(len(merged), -1, CODES_PER_BYTE) << _SHIFTS
+        grouped = codes.reshape(len(merged), self.matrix.shape[1] // CODES_PER_BYTE, CODES_PER_BYTE) << _SHIFTS
         header = HEADER.pack(FORMAT, self.identity, self.matrix.shape[1], len(merged))
         packed: NDArray[np.uint8] = np.bitwise_or.reduce(grouped, axis=2)
         return header + packed.tobytes()
@@ -183,12 +186,15 @@ def _fitted(path: Path) -> TokenPacker:
 @lru_cache(maxsize=4)
 def _seeded(dimension: int) -> TokenPacker:
     """Orthogonal directions that only the dimension decides."""
-    directions = min(SEEDED_DIMENSION, dimension // CODES_PER_BYTE * CODES_PER_BYTE)
+    drawn_directions = min(SEEDED_DIMENSION, dimension)
     # Of numpy's generators this one promises the same numbers for ever.
-    drawn = np.random.RandomState(SEED).normal(size=(dimension, directions))
+    drawn = np.random.RandomState(SEED).normal(size=(dimension, drawn_directions))
     matrix, triangle = np.linalg.qr(drawn)
     # Libraries differ in the signs that they choose.
     matrix = np.asarray(matrix * np.sign(np.diag(triangle)), dtype=np.float32)
+    # Whole bytes: a model of few numbers gets empty directions.
+    directions = math.ceil(drawn_directions / CODES_PER_BYTE) * CODES_PER_BYTE
+    matrix = np.pad(matrix, ((0, 0), (0, directions - drawn_directions)))
     spread = np.full(directions, 1 / math.sqrt(directions), dtype=np.float32)
     identity = zlib.crc32(f"{SEED}:{dimension}:{directions}".encode())
     return TokenPacker(matrix, np.zeros_like(spread), spread, identity=identity)
