@@ -21,6 +21,11 @@ TINY = 1e-6
 class Packing(Protocol):
     """How stored token vectors are read; a model's packer is one."""
 
+    @property
+    def unrelated(self) -> float:
+        """The mean best cosine that passages reach which have nothing to do with a question."""
+        ...
+
     def project(self, vectors: Float32Array) -> Float32Array:
         """Token vectors as the model gives them, in the space that packed ones are read into, at length one."""
         ...
@@ -44,16 +49,9 @@ class LateInteraction:
     waits, so that `timeout` is kept by itself.
     """
 
-    def __init__(
-        self,
-        read: Callable[[Sequence[int]], Mapping[int, bytes]],
-        packing: Packing,
-        *,
-        unrelated: float = 0.0,
-    ) -> None:
+    def __init__(self, read: Callable[[Sequence[int]], Mapping[int, bytes]], packing: Packing) -> None:
         self._read = read
         self._packing = packing
-        self._unrelated = unrelated
 
     @property
     def name(self) -> str:
@@ -80,7 +78,8 @@ class LateInteraction:
         return Ok(Reranking(scores=tuple(next(values) if count else None for count in counts), model=NAME))
 
     def _stretched(self, scores: Float32Array) -> Float32Array:
-        return np.asarray(np.clip((scores - self._unrelated) / (1 - self._unrelated), 0.0, 1.0), dtype=np.float32)
+        floor = self._packing.unrelated
+        return np.asarray(np.clip((scores - floor) / (1 - floor), 0.0, 1.0), dtype=np.float32)
 
 
 def best_matches(question: Float32Array, vectors: Float32Array, counts: Sequence[int]) -> Float32Array:
