@@ -11,8 +11,10 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.linker import TitleLinker
+from hybridrag.graph.names import name_key
 from hybridrag.search.blend import blend, own_scores, seed_weights
-from hybridrag.search.hop import ENTITY_SHARE, Seed, Trail, find_seeds, hop
+from hybridrag.search.hop import IN_PASSING, Seed, Trail, find_seeds, hop, seeds_by_name
+from hybridrag.search.named import find_named, named_first
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
 
@@ -59,8 +61,45 @@ def test_a_title_leads_on_more_surely_than_a_shared_name(engine: Engine, keys: d
     assert trails[keys["quist.md"]].strength == pytest.approx(1.0)
     # Two chunks mention Norrhamn, and the one that it is reached from is half as good as the best.
     assert trails[keys["school.md"]].via == "Norrhamn"
-    assert trails[keys["school.md"]].strength <= 0.5 * ENTITY_SHARE / math.log2(3) + 1e-9
+    assert trails[keys["school.md"]].strength == pytest.approx(0.5 * IN_PASSING / math.log2(2))
     assert keys["bread.md"] not in trails
+
+
+def test_a_chunk_that_begins_with_the_shared_name_is_more_likely_about_it(engine: Engine, keys: dict[str, int]) -> None:
+    store = engine._store
+    own = {keys["lighthouse.md"]: 1.0}
+    there = keys["secret.txt"]
+    passing = hop(store.graph, own)[there]
+    about = hop(store.graph, own, communities=store.communities)[there]
+    assert about.via == passing.via == "Elvira Quist"
+    assert about.strength == pytest.approx(passing.strength / IN_PASSING)
+
+
+def test_what_a_chunk_names_first_is_told_by_where_it_stands(engine: Engine, keys: dict[str, int]) -> None:
+    store = engine._store
+    quist = store.graph.entity_keys(["elvira quist"])["elvira quist"]
+    first = named_first(store.communities, [keys["secret.txt"], keys["school.md"]])
+    assert first[keys["secret.txt"]] == {quist}
+    assert quist not in first.get(keys["school.md"], ())
+    hidden = named_first(store.communities, [keys["secret.txt"]], filters=SearchFilters(workspace_ids=("default",)))
+    assert hidden == {}
+
+
+def test_a_name_that_is_no_title_seeds_the_chunks_that_begin_with_it(engine: Engine, keys: dict[str, int]) -> None:
+    store = engine._store
+    other = SearchFilters(workspace_ids=("other",))
+
+    def seeds(seeds: list[Seed], filters: SearchFilters) -> list[Seed]:
+        named = find_named(store.graph, TitleLinker(), ["Elvira Quist"], name_key=name_key, filters=filters)
+        return seeds_by_name(
+            store.graph, store.communities, TitleLinker(), named, seeds, rarity={"elvira": 6.0}, filters=filters
+        )
+
+    (seed,) = seeds([], other)
+    assert (seed.chunk_key, seed.alias, seed.ambiguous) == (keys["secret.txt"], "Elvira Quist", False)
+    assert seed.weight == pytest.approx(1.0)
+    # A name that led to a title needs no other chunk.
+    assert seeds([Seed(keys["quist.md"], "elvira quist", 1.0, ambiguous=False)], other) == []
 
 
 def test_a_name_that_the_question_holds_leads_less(engine: Engine, keys: dict[str, int]) -> None:

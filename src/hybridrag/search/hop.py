@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybridrag.protocols import GraphStore, Linker
+from hybridrag.protocols import CommunityStore, GraphStore, Linker
+from hybridrag.search.named import Named, mentions_name, named_first
 from hybridrag.types.extraction import Link
 from hybridrag.types.queries import SearchFilters
 
@@ -23,9 +24,11 @@ MAX_SHARED = 30
 ENOUGH_IDF = 6.0
 """A name whose words' idf sum to this is as good as unique: one passage in 400."""
 
-ENTITY_SHARE = 0.7
-"""What sharing a rare name counts beside naming a title: the chunk may only mention in passing what the question is
-after. Measured at 0.5, 0.7 and 1 on four sets of multi-hop questions, which it moved by a point at most."""
+IN_PASSING = 0.5
+"""What sharing a rare name counts where the chunk names another thing before it: it may be about that one."""
+
+LOOKED_INTO = 80
+"""Chunks that are looked into for what they name first, those of the strongest trails. The rest count as in passing."""
 
 ASKED_ALREADY = 0.5
 """What sharing an entity counts for when the question names it: the question leads there by itself."""
@@ -84,6 +87,45 @@ def find_seeds(
     return sorted(seeds.values(), key=lambda seed: (-seed.weight, seed.chunk_key))
 
 
+def seeds_by_name(
+    graph: GraphStore,
+    communities: CommunityStore,
+    linker: Linker,
+    named: Sequence[Named],
+    seeds: Sequence[Seed],
+    *,
+    rarity: Mapping[str, float],
+    filters: SearchFilters | None = None,
+) -> list[Seed]:
+    """The chunks that begin with something the question names, for names that are no title.
+
+    "Where did Elvira Quist grow up?" -> the chunk of notes.txt that begins "Elvira Quist grew up in Norrhamn."
+
+    `seeds` are those of `find_seeds`: a name that already led to a title needs no other. The more chunks mention a
+    name, the less each counts; one that is mentioned everywhere leads nowhere.
+    """
+    wanted = {key: name.name for name in named for key in name.entity_keys}
+    some = graph.some_mentions(sorted(wanted), MAX_SHARED + 1, filters=filters)
+    rare = {key: found for key, found in some.items() if 0 < len(found) <= MAX_SHARED}
+    rows = graph.entities(sorted(rare), filters=filters)
+    titled = [key for key, row in rows.items() if any(_overlap(seed.alias, row.norms) for seed in seeds)]
+    untitled = {key: found for key, found in rare.items() if key in rows and key not in titled}
+    first = named_first(communities, sorted({it for found in untitled.values() for it in found}), filters=filters)
+    more: dict[int, Seed] = {}
+    for key, found in untitled.items():
+        idf = sum(rarity.get(term, ENOUGH_IDF) for term in linker.probe_terms(wanted[key]))
+        weight = min(1.0, idf / ENOUGH_IDF) / math.sqrt(math.log2(1 + len(found)))
+        for chunk in found:
+            if key in first.get(chunk, ()) and (chunk not in more or weight > more[chunk].weight):
+                more[chunk] = Seed(chunk, wanted[key], weight, ambiguous=False)
+    known = {seed.chunk_key for seed in seeds}
+    return sorted((it for it in more.values() if it.chunk_key not in known), key=lambda it: (-it.weight, it.chunk_key))
+
+
+def _overlap(alias: str, norms: Sequence[str]) -> bool:
+    return any(mentions_name(alias, norm) or mentions_name(norm, alias) for norm in norms)
+
+
 def _outermost(links: Sequence[Link]) -> set[str]:
     """Aliases that the question names and that lie within no longer one."""
     kept: set[str] = set()
@@ -99,12 +141,14 @@ def hop(
     graph: GraphStore,
     own: Mapping[int, float],
     *,
+    communities: CommunityStore | None = None,
     asked: frozenset[int] = frozenset(),
     filters: SearchFilters | None = None,
 ) -> dict[int, Trail]:
     """Where the best passages lead in one step: the strongest trail to each chunk, from 0 to 1.
 
-    `own` is each chunk's own score; `asked` are the entities that the question names.
+    `own` is each chunk's own score; `asked` are the entities that the question names. `communities` knows what a
+    chunk names first; without it, every shared name counts as named in passing.
     """
     best = sorted(own, key=lambda key: (-own[key], key))[:HOP_FROM]
     if not best or own[best[0]] <= 0:
@@ -112,7 +156,8 @@ def hop(
     share = {key: own[key] / own[best[0]] for key in best}
     trails: dict[int, Trail] = {}
     _follow_links(graph, best, share, trails, filters)
-    _follow_entities(graph, best, share, trails, asked, filters)
+    shared = _shared_names(graph, best, share, asked, filters)
+    _follow_names(graph, communities, shared, trails, filters)
     return trails
 
 
@@ -132,27 +177,54 @@ def _follow_links(
         _keep(trails, link.target_key, Trail(link.source_key, link.alias, strength))
 
 
-def _follow_entities(
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """That a chunk shares an entity with one of the best."""
+
+    target_key: int
+    entity_key: int
+    source_key: int
+    strength: float
+
+
+def _shared_names(
     graph: GraphStore,
     best: Sequence[int],
     share: Mapping[int, float],
-    trails: dict[int, Trail],
     asked: frozenset[int],
     filters: SearchFilters | None,
-) -> None:
+) -> list[_Shared]:
+    """The chunks that share a rare entity with the best ones, the strongest first."""
     mentions = graph.mentions_in(best, filters=filters)
     chunks = graph.some_mentions(sorted({row.entity_key for row in mentions}), MAX_SHARED + 1, filters=filters)
-    names = graph.entities([key for key, found in chunks.items() if 1 < len(found) <= MAX_SHARED], filters=filters)
+    strongest: dict[tuple[int, int], _Shared] = {}
     for row in mentions:
         found = chunks[row.entity_key]
-        if row.entity_key not in names:
+        if not 1 < len(found) <= MAX_SHARED:
             continue
-        rare = ENTITY_SHARE / math.log2(1 + len(found))
         known = ASKED_ALREADY if row.entity_key in asked else 1.0
+        strength = share[row.chunk_key] * known / math.log2(len(found))
         for key in found:
-            if key != row.chunk_key:
-                strength = share[row.chunk_key] * rare * known
-                _keep(trails, key, Trail(row.chunk_key, names[row.entity_key].name, strength))
+            before = strongest.get((key, row.entity_key))
+            if key != row.chunk_key and (before is None or strength > before.strength):
+                strongest[key, row.entity_key] = _Shared(key, row.entity_key, row.chunk_key, strength)
+    return sorted(strongest.values(), key=lambda it: (-it.strength, it.target_key, it.entity_key))
+
+
+def _follow_names(
+    graph: GraphStore,
+    communities: CommunityStore | None,
+    shared: Sequence[_Shared],
+    trails: dict[int, Trail],
+    filters: SearchFilters | None,
+) -> None:
+    targets = list(dict.fromkeys(it.target_key for it in shared))[:LOOKED_INTO]
+    first = named_first(communities, targets, filters=filters) if communities is not None else {}
+    names = graph.entities(sorted({it.entity_key for it in shared}), filters=filters)
+    for it in shared:
+        if it.entity_key in names:
+            weight = 1.0 if it.entity_key in first.get(it.target_key, ()) else IN_PASSING
+            _keep(trails, it.target_key, Trail(it.source_key, names[it.entity_key].name, it.strength * weight))
 
 
 def _keep(trails: dict[int, Trail], key: int, trail: Trail) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hybridrag.protocols import GraphStore, Linker
+from hybridrag.protocols import CommunityStore, GraphStore, Linker
 from hybridrag.types.queries import SearchFilters
 
 NameKey = Callable[[str], str]
@@ -78,6 +78,25 @@ def _titled(graph: GraphStore, linker: Linker, name: str, filters: SearchFilters
     rows = graph.titles_of(sorted(whole), filters=filters)
     rows.sort(key=lambda row: (-row.quality, -len(row.alias), row.target_key))
     return tuple(dict.fromkeys(row.target_key for row in rows))
+
+
+def named_first(
+    communities: CommunityStore, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None
+) -> dict[int, frozenset[int]]:
+    """The entities that each chunk names before any other: what a chunk without a title is most likely about.
+
+    "Elvira Quist grew up in Norrhamn." -> {its key: {Elvira Quist}}
+    """
+    starts: dict[int, int] = {}
+    found: dict[int, set[int]] = {}
+    for chunk, entity, start, _ in communities.mention_places(chunk_keys, filters=filters):
+        earliest = starts.setdefault(chunk, start)
+        if start < earliest:
+            starts[chunk] = start
+            found[chunk] = set()
+        if start <= earliest:
+            found.setdefault(chunk, set()).add(entity)
+    return {chunk: frozenset(entities) for chunk, entities in found.items()}
 
 
 def mentions_name(folded: str, norm: str) -> bool:
