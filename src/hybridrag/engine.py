@@ -477,11 +477,10 @@ class Engine:
             raise InvalidSettings(
                 where="settings", key="search.classifier", expected="is llm, which needs `llm.model` to be set"
             )
-        reranker = reranker or make_reranker(settings)
         parts = SearchParts(
             embedder=self.embedder,
             linker=TitleLinker(),
-            reranker=lambda: reranker,
+            reranker=(lambda: reranker) if reranker else make_reranker(settings, self._store, self.embedder),
             classifier=None if settings.search.classifier == "rules" else llm,
             judge=judge or make_judge(settings, llm),
             llm=llm,

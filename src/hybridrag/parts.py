@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from hybridrag.config import Settings
@@ -14,10 +15,12 @@ from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.mentions import Context
 from hybridrag.models.load import load_embedder
 from hybridrag.models.progress import Progress as ModelProgress
+from hybridrag.models.token_vectors import packer_for
 from hybridrag.pipeline.rerank import Looking
 from hybridrag.pipeline.verify import Checking
-from hybridrag.protocols import Embedder, Judge, Llm, Reranker, WebSearch
+from hybridrag.protocols import Embedder, Judge, Llm, Reranker, Store, WebSearch
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
+from hybridrag.search.late import LateInteraction
 from hybridrag.searching import SearchKnobs
 from hybridrag.types.documents import Chunk
 
@@ -113,27 +116,45 @@ def make_knobs(settings: Settings) -> SearchKnobs:
     )
 
 
-def make_reranker(settings: Settings) -> Reranker | None:
-    """The reranker of `[rerank]`; None where it is switched off.
+def make_reranker(
+    settings: Settings, store: Store, embedder: Callable[[], Embedder], on_progress: ModelProgress | None = None
+) -> Callable[[], Reranker | None]:
+    """What gives the reranker of `[rerank]`; nothing is loaded before it is used.
 
     Raises:
         InvalidSettings: an address or key is missing.
     """
     chosen = settings.rerank
-    if chosen.provider in {"none", "auto", "late-interaction", "cross-encoder"}:
-        return None
-    from hybridrag.models.rerank_remote import load_reranker  # noqa: PLC0415 (most runs rerank locally)
+    match chosen.provider:
+        case "none":
+            return lambda: None
+        case "auto" | "late-interaction":
+            return cache(lambda: LateInteraction(store.token_vectors, packer_for(embedder().info)))
+        case "cross-encoder":
+            from hybridrag.models.cross_encoder import load_cross_encoder  # noqa: PLC0415 (onnxruntime)
 
-    return load_reranker(
-        chosen.provider,
-        model=chosen.model,
-        base_url=chosen.base_url,
-        api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
-        timeout_seconds=chosen.timeout_seconds,
-        max_retries=chosen.max_retries,
-        price_per_thousand=chosen.price_per_thousand,
-        price_per_million_tokens=chosen.price_per_million_tokens,
-    )
+            local = load_cross_encoder(
+                chosen.model,
+                cache_dir=settings.embedding.cache_dir,
+                batch_size=chosen.batch_size,
+                threads=settings.embedding.threads,
+                on_progress=on_progress,
+            )
+            return lambda: local
+        case _:
+            from hybridrag.models.rerank_remote import load_reranker  # noqa: PLC0415 (most runs rerank locally)
+
+            remote = load_reranker(
+                chosen.provider,
+                model=chosen.model,
+                base_url=chosen.base_url,
+                api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
+                timeout_seconds=chosen.timeout_seconds,
+                max_retries=chosen.max_retries,
+                price_per_thousand=chosen.price_per_thousand,
+                price_per_million_tokens=chosen.price_per_million_tokens,
+            )
+            return lambda: remote
 
 
 def make_judge(settings: Settings, llm: Llm | None) -> Judge | None:
