@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hybridrag import SearchResult
+from hybridrag import Answer, SearchResult
 from hybridrag.apps.cli import main
 
 
@@ -44,6 +44,36 @@ def test_explain_says_who_found_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "semantic: rank 1" in out
     assert "by way of harbour fees" in out
     assert "ms in all" in out
+
+
+def test_explain_shows_every_step_and_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "Who won the chess championship of Atlantis?", "--explain", "--crag"]) == 0
+    out = capsys.readouterr().out
+    for step in ("classify", "expand", "plan", "fuse", "rerank", "grade", "correct", "sufficiency"):
+        assert f"\n{step} " in out
+    assert "The results may not answer the question." in out
+    assert "Tried rewrite query" in out
+
+
+def test_since_takes_days_and_spans(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "fee", "--since", "1d"]) == 0
+    assert "fees.md" in capsys.readouterr().out
+    assert main(["search", "fee", "--since", "2999-01-01"]) == 0
+    assert "Nothing was found." in capsys.readouterr().out
+    assert main(["search", "fee", "--since", "yesterday"]) == 2
+
+
+def test_ask_answers_with_its_source_or_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", "How much is the fee for small boats?"]) == 0
+    out = capsys.readouterr().out
+    assert "twelve crowns a day. [1]" in out
+    assert "[1] " in out.splitlines()[-1]
+    assert "fees.md, line 1 > Harbour fees" in out
+    assert main(["ask", "Who won the chess championship of Atlantis?"]) == 0
+    assert capsys.readouterr().out.startswith("The documents do not answer this.")
+    assert main(["ask", "How much is the fee for small boats?", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert Answer.model_validate(printed).model_dump(mode="json") == printed
 
 
 def test_json_is_exactly_the_search_result(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from hybridrag import Highlight, SearchResult, SearchResultItem, parse_query
+from hybridrag import (
+    CorrectiveActionKind,
+    Highlight,
+    SearchResult,
+    SearchResultItem,
+    SearchResultType,
+    StepState,
+    parse_query,
+)
 from hybridrag.apps.cli.open import open_engine
 from hybridrag.apps.cli.options import config_option, index_option, json_option
 from hybridrag.apps.cli.output import print_json
@@ -43,20 +52,57 @@ def _print(result: SearchResult, *, explain: bool) -> None:
         click.echo(f"{number:>3}. {_place(item)}  {_dim(f'{item.score:.2f}')}")
         click.echo(f"     {_shown(item)}")
         if explain:
-            for found in item.found_by:
-                via = f" by way of {found.path[0]}" if found.path else ""
-                click.echo(_dim(f"     {found.strategy}: rank {found.rank}, score {found.score:.3f}{via}"))
+            _print_reasons(item)
+    _print_verdict(result)
     for name in ("keyword", "semantic", "graph"):
         metric = getattr(result.strategies, name)
         if metric.error:
             click.echo(f"The {name} search did not answer: {metric.error}", err=True)
     if explain and result.trace:
-        steps = [f"{step.step} {step.processing_time:.0f} ms" for step in result.trace.steps]
-        click.echo(_dim(f"{', '.join(steps)}; {result.processing_time:.0f} ms in all"))
+        _print_trace(result)
+
+
+def _print_reasons(item: SearchResultItem) -> None:
+    """Which search found it, at what rank, by way of what; and what later stages made of it."""
+    for found in item.found_by:
+        via = f" by way of {' > '.join(found.path)}" if found.path else ""
+        click.echo(_dim(f"     {found.strategy}: rank {found.rank}, score {found.score:.3f}{via}"))
+    if item.relevance.rerank is not None:
+        click.echo(_dim(f"     reranked: {item.relevance.rerank:.3f}"))
+    if item.relevance.crag is not None:
+        grade = item.relevance.crag
+        click.echo(_dim(f"     graded: {grade.relevance} ({grade.confidence:.2f})"))
+
+
+def _print_verdict(result: SearchResult) -> None:
+    """What the verification says, where it says something that a reader should know."""
+    for action in result.crag.actions if result.crag else ():
+        if action.kind is not CorrectiveActionKind.REFINE_KNOWLEDGE:
+            helped = "helped" if action.helped else "did not help"
+            click.echo(_dim(f"Tried {action.kind.replace('_', ' ')} ({action.detail}): {helped}."))
+    judged = result.sufficiency
+    if result.results and judged is not None and not judged.is_sufficient:
+        missing = " ".join(judged.missing_info)
+        click.echo(f"The results may not answer the question. {missing}".rstrip())
+
+
+def _print_trace(result: SearchResult) -> None:
+    """Every step on a line: how it ended, how long it took, what it decided."""
+    for step in result.trace.steps if result.trace else ():
+        state = "" if step.state is StepState.DONE else f" {step.state}: {step.reason}"
+        details = {name: value for name, value in step.details.items() if name != "first" and value not in ([], "", 0)}
+        told = json.dumps(details, ensure_ascii=False) if details else ""
+        click.echo(_dim(f"{step.step:<12}{step.processing_time:>7.1f} ms{state}  {told}".rstrip()))
+    click.echo(_dim(f"{result.processing_time:.0f} ms in all"))
 
 
 def _place(item: SearchResultItem) -> str:
     sources = item.sources
+    title = str((item.metadata or {}).get("title") or "")
+    if item.type is not SearchResultType.CHUNK:
+        return click.style(f"{title or item.id}", bold=True) + f" ({item.type})"
+    if sources.external_url:
+        return click.style(sources.external_url, bold=True) + " (from the web)"
     page = f", page {sources.page}" if sources.page else ""
     lines = f", line {sources.line_start}" if sources.line_start else ""
     headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
