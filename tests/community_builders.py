@@ -10,6 +10,7 @@ import numpy as np
 
 from hybridrag.graph.community_ties import MAX_TIED, UNITS
 from hybridrag.protocols import CommunityNode, NewChunk
+from hybridrag.stores.embedded.community_check import community_problems
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.stores import DIMENSION, make_file, make_vector
 from hybridrag.types.base import Float32Array
@@ -100,6 +101,8 @@ def check_communities(store: EmbeddedStore) -> None:
     levels = communities.level_counts()
     assert communities.state().pending == 0
     assert bool(levels) == bool(here)
+    with store._database.read() as connection:
+        assert community_problems(connection) == []
     assert paths.keys() == here, "an entity belongs nowhere"
     for level, count in enumerate(levels):
         keys = communities.at_level(level, 10**6)

@@ -196,6 +196,15 @@ def test_a_text_that_gives_two_names_for_one_thing_gives_an_alias(
 def test_brackets_that_hold_no_name_give_no_alias() -> None:
     assert aliases("Marketing (MT) is hard. He left (ABC).") == []
     assert aliases("山田太郎（1950年生まれ）は歌手。") == []
+    assert aliases("サポート (n,vs) という語。") == []
+    assert aliases("これは Reading (books) のこと。") == []
+    assert aliases("東アジア共同体（中東欧諸国）に加わる。") == []
+    assert aliases("エスペラント（ザメンホフ以降 1887）は言語。") == []
+
+
+def test_what_is_called_so_is_not_what_stands_before_it() -> None:
+    assert aliases("They met at a place in London called the Steelyard.") == []
+    assert ("london", "londinium", AliasKind.ALSO_KNOWN_AS) in aliases("They saw London, also called Londinium.")
 
 
 def test_both_names_of_an_alias_are_of_one_type() -> None:

@@ -11,6 +11,7 @@ from hybridrag.graph.link import (
     find_links,
     hop_weight,
     is_generic,
+    may_name,
     outermost,
     plain_title,
     probe_terms,
@@ -26,6 +27,19 @@ TITLES = st.text(alphabet=st.sampled_from(ALPHABET), min_size=1, max_size=8)
 def found(text: str, *titles: str, cased: bool = True) -> list[str]:
     dictionary = LinkDictionary(alias for title in titles for alias, _ in title_aliases(title))
     return [text[link.start : link.end] for link in find_links(text, dictionary, cased=cased)]
+
+
+@given(text=st.text(alphabet=st.sampled_from(list("abAB1_ é–’.&ﾊＡ漢")), max_size=30), word=st.text("ab1", min_size=1))
+def test_an_alias_that_is_not_worth_looking_for_is_nowhere(text: str, word: str) -> None:
+    """The quick look and the close one must agree, or a link would hang on whether its title came first."""
+    assert may_name(text, word) or find_links(text, LinkDictionary([word])) == []
+
+
+def test_a_word_in_small_letters_is_not_worth_looking_for() -> None:
+    assert not may_name("the point is – pointless", "point")
+    assert may_name("a meeting at Point Nemo", "point")
+    assert may_name("la pointé", "point")
+    assert may_name("anything", "point nemo")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.names import name_key
 from hybridrag.graph.resemble import NameComparer, differ_by_spelling
 from hybridrag.protocols import NewChunk
+from hybridrag.stores.embedded import graph_rows
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.stores import MODEL, make_file, make_vector
 from hybridrag.types.documents import Chunk
@@ -140,10 +141,16 @@ ACTION: st.SearchStrategy[Action] = st.one_of(
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(actions=st.lists(ACTION, min_size=1, max_size=8))
+@given(actions=st.lists(ACTION, min_size=1, max_size=8), most_equated=st.sampled_from([1, graph_rows.MAX_EQUATED]))
 def test_after_any_sequence_the_graph_equals_one_built_afresh(
-    tmp_path_factory: pytest.TempPathFactory, actions: list[Action]
+    tmp_path_factory: pytest.TempPathFactory, actions: list[Action], most_equated: int
 ) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_rows, "MAX_EQUATED", most_equated)
+        check_against_fresh(tmp_path_factory, actions)
+
+
+def check_against_fresh(tmp_path_factory: pytest.TempPathFactory, actions: list[Action]) -> None:
     lived = open_store(tmp_path_factory.mktemp("lived"))
     last: dict[str, tuple[list[str], str | None]] = {}
     for kind, name, parts, title in actions:
@@ -298,6 +305,19 @@ def test_names_differ_by_spelling_only_in_one_longer_word() -> None:
     assert not differ_by_spelling("apollo 11 mission", "apollo 12 mission")
     assert not differ_by_spelling("east prussia", "west prussia")
     assert not differ_by_spelling("royal society", "royal society of london")
+
+
+def test_a_label_behind_many_names_makes_them_no_single_thing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dictionary that marks words with (n) made hundreds of them one entity."""
+    monkeypatch.setattr(graph_rows, "MAX_EQUATED", 2)
+    store = open_store(tmp_path)
+    graph = KnowledgeGraph(store)
+    put(store, "a.txt", ["London = RS", "東京 = RS"])
+    assert graph.entity("London").id == graph.entity("東京").id
+    put(store, "b.txt", ["夏目漱石 = RS"])
+    assert len({graph.entity(name).id for name in ("London", "東京", "夏目漱石", "RS")}) == 4
+    store.remove_files([make_file("b.txt").id])
+    assert graph.entity("London").id == graph.entity("東京").id == graph.entity("RS").id
 
 
 def test_check_finds_and_repair_mends_orphans_of_the_graph(store: EmbeddedStore) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from hybridrag.graph.marks import Span, is_inside
 from hybridrag.graph.mentions import AliasKind, AliasRecord, Mention, Source
-from hybridrag.graph.names import name_key
+from hybridrag.graph.names import is_japanese, name_key
 from hybridrag.types.graph import EntityType
 
 _SHORT_IN_BRACKETS = re.compile(r"[(（]\s*[\"“「『]?([A-Z][A-Za-z0-9&./-]{1,11})[\"”」』]?\s*[)）;,、]")
@@ -85,10 +85,15 @@ def _is_telling(long: str, letters: list[str]) -> bool:
     return len(words) >= 2 and len(initials & set(letters)) >= 2 and "." not in long and "," not in long
 
 
+_ADVERB = (
+    r"(?:(?:also|better|formerly|commonly|otherwise|widely|sometimes|popularly|previously|originally|professionally|"
+    r"officially|simply|or)\s+)"
+)
 _ALSO_KNOWN = re.compile(
-    r"\s*,?\s*[(（]?\s*(?:(?:also|better|formerly|commonly|otherwise|widely|sometimes|popularly|previously|originally|"
-    r"professionally|officially|simply|or)\s+)*"
-    r"(?:known(?:\s+\w+)?\s+as|called|referred\s+to\s+as|aka|a\.k\.a\.|nicknamed|short\s+for|abbreviated\s+(?:as|to)|née|formerly)"
+    rf"\s*,?\s*[(（]?\s*(?:{_ADVERB}*"
+    r"(?:known(?:\s+\w+)?\s+as|referred\s+to\s+as|aka|a\.k\.a\.|nicknamed|short\s+for|abbreviated\s+(?:as|to)|née|formerly)"
+    # "a place in London called the Steelyard": alone, the word leads to something else.
+    rf"|{_ADVERB}+called)"
     r"\s+(?:the\s+)?[\"“']?",
     re.IGNORECASE,
 )
@@ -110,15 +115,18 @@ def also_known_as(text: str, mentions: Sequence[Mention]) -> Iterator[AliasRecor
 
 _BRACKETS = re.compile(r"[」』]?\s?[（(]([^（）()\n]{1,60})[）)]")
 _LABEL = re.compile(
-    r"^(?:英|英語|英名|英称|英語表記|英文名|英訳|仏|仏語|独|独語|西|伊|露|中|韓|略称|略|通称|別名|別称|旧称|旧名|愛称|正式名称|本名|芸名|原題|原語|以下)"
-    r"(?:は|では|で|[:：、])?\s*"
+    r"^(?:(?:英語|英名|英称|英語表記|英文名|英訳|仏語|独語|略称|通称|別名|別称|旧称|旧名|愛称|正式名称|本名|芸名|原題|原語|以下)"
+    r"(?:は|では|で|[:：、])?"
+    # A single character begins many a word: 中東欧諸国, 西インド諸島.
+    r"|[英仏独西伊露中韓略][:：、])\s*"
 )
 _CALLED = re.compile(
     r"^(?:以下|以後)[、,]?\s*(?:単に|略して)?[「『\"“]?([^「」『』\"”、,]{1,30}?)[」』\"”]?(?:と(?:いう|する|呼ぶ|表記|略|記)[^」]*)?$"
 )
 _PART_END = re.compile(r"[、,;；/／]")
 _HIRAGANA = re.compile(r"^[ぁ-ゖー\s　・]+$")
-_LATIN_NAME = re.compile(r"^[A-Za-zÀ-ɏ][\wÀ-ɏ\s.&'’+\-!]*$")
+_LATIN_NAME = re.compile(r"^[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9\s.&'’+\-!]*$")
+_MIN_SCRIPT = 3  # letters: (n) and (vs) behind a word say what it is
 _KATAKANA_NAME = re.compile(r"^[ァ-ヺー・＝=\s　]+$")
 _KANJI = re.compile(r"[一-鿿々]")
 
@@ -155,8 +163,12 @@ def _inside_brackets(name: str, inside: str) -> Iterator[tuple[str, AliasKind]]:
 def _bracket_kind(name: str, part: str, *, labelled: bool) -> AliasKind | None:
     if _HIRAGANA.match(part) and _KANJI.search(name):
         return AliasKind.READING
-    if _LATIN_NAME.match(part) and not part.isdecimal():
-        return AliasKind.ACRONYM if part.isupper() and len(part) <= 8 and " " not in part else AliasKind.SCRIPT
+    if _LATIN_NAME.match(part):
+        if part.isupper() and 2 <= len(part) <= 8 and " " not in part:
+            return AliasKind.ACRONYM
+        # Two names in one script are a name and a remark: "skimming (a book)".
+        is_pair = is_japanese(name) and len(part) >= _MIN_SCRIPT
+        return AliasKind.SCRIPT if is_pair or labelled else None
     if _KATAKANA_NAME.match(part) and (_LATIN_NAME.match(name) or _KANJI.search(name)):
         return AliasKind.SCRIPT if _LATIN_NAME.match(name) else AliasKind.READING
     return AliasKind.ALSO_KNOWN_AS if labelled and part else None

@@ -196,6 +196,26 @@ def find_links(text: str, dictionary: LinkDictionary, *, cased: bool = True) -> 
     return sorted(links, key=lambda link: (link.start, -link.end, link.alias_key))
 
 
+_TYPOGRAPHY = str.maketrans(dict.fromkeys("–—‘’“”…•·×°£€§©®™\u00a0", " "))
+
+
+def may_name(text: str, alias_key: str) -> bool:
+    """Whether it is worth looking for an alias: False only where `find_links` finds no place of it.
+
+    "the point is" -> False for "point", which is nowhere written like a name; True for whatever takes a closer look
+    """
+    if " " in alias_key or not (alias_key.isascii() and alias_key.isalpha()):
+        return True
+    plain = text if text.isascii() else text.translate(_TYPOGRAPHY)
+    if not plain.isascii():
+        return True
+    low, at = plain.lower(), -1
+    while (at := low.find(alias_key, at + 1)) >= 0:
+        if not plain.startswith(alias_key, at):
+            return True
+    return False
+
+
 def outermost(links: Iterable[Link]) -> list[Link]:
     """Those that lie within no other, in reading order.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hybridrag.graph.link import LinkDictionary, find_links, probe_terms, title_aliases
+from hybridrag.graph.link import LinkDictionary, find_links, may_name, probe_terms, title_aliases
 from hybridrag.types.extraction import Link
 
 
@@ -17,7 +17,8 @@ class TitleLinker:
 
     def find(self, text: str, aliases: Iterable[str]) -> list[Link]:
         """Where the text names them, each alias for itself: another alias changes nothing."""
-        return [Link(it.alias_key, it.start, it.end) for it in find_links(text, LinkDictionary(aliases))]
+        worth = [alias for alias in aliases if may_name(text, alias)]
+        return find_links(text, LinkDictionary(worth)) if worth else []
 
     def probe_terms(self, text: str) -> set[str]:
         """Terms of a text or an alias: a text can name an alias only if it has all of the alias's terms."""

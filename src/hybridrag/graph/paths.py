@@ -82,13 +82,11 @@ class PathSearch:
         yield from self._mentioned({chunk: (entity, None) for chunk, entity in by_chunk.items()})
         inside = {node: self.structure.inside(node, PATH_DEGREE) for node in sections}
         yield from self._mentioned({it.chunk_key: (node, MENTIONS) for node, places in inside.items() for it in places})
+        for node in sections:
+            keys = self.graph.entity_keys(self.structure.titles(node), filters=self.filters).values()
+            yield from ((entity, Reached(node, node.chunk_key, HAS_TITLE)) for entity in self._visible(keys))
         naming = {chunk: node for node in sections for chunk in self.structure.naming(node, PATH_DEGREE)}
         yield from self._mentioned({chunk: (node, NAMED_WITH) for chunk, node in naming.items()})
-        for node in sections:
-            for entity in self._visible(
-                self.graph.entity_keys(self.structure.titles(node), filters=self.filters).values()
-            ):
-                yield entity, Reached(node, node.chunk_key, HAS_TITLE)
         if is_last:
             return
         yield from self._titled(entities)

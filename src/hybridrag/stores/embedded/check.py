@@ -11,10 +11,20 @@ import numpy as np
 from hybridrag.language.tokenise import analyser_fingerprint
 from hybridrag.protocols import Problem
 from hybridrag.stores.embedded import rows, terms
+from hybridrag.stores.embedded.community_check import community_problems, forget_communities
 from hybridrag.stores.embedded.live_vectors import LiveVectors
 from hybridrag.stores.embedded.schema import DROP_TERMS_TABLE, TERMS_TABLE
 
 GRAPH_ROWS = ("mentions", "aliases", "facts", "links")
+
+NAME_ROWS = (
+    ("mentions", "name_key"),
+    ("aliases", "name_key"),
+    ("aliases", "alias_key"),
+    ("facts", "subject_key"),
+    ("facts", "object_key"),
+)
+"""What says something of a name, and where it holds the name's key."""
 
 UNUSED_NAME = (
     "key NOT IN (SELECT name_key FROM mentions UNION SELECT name_key FROM aliases UNION SELECT alias_key FROM aliases "
@@ -57,6 +67,16 @@ _DERIVED = {
     "titles of a file that is gone": "SELECT count(*) FROM titles WHERE file_key NOT IN (SELECT key FROM files)",
     "links to a title that nothing has": "SELECT count(*) FROM links WHERE alias NOT IN (SELECT alias FROM titles)",
     "names that nothing uses": f"SELECT count(*) FROM names WHERE {UNUSED_NAME}",  # noqa: S608 (constants)
+    "aliases or facts of a name that is gone": (
+        "SELECT (SELECT count(*) FROM aliases WHERE name_key NOT IN (SELECT key FROM names) "
+        "OR alias_key NOT IN (SELECT key FROM names)) + (SELECT count(*) FROM facts "
+        "WHERE subject_key NOT IN (SELECT key FROM names) OR object_key NOT IN (SELECT key FROM names))"
+    ),
+    "spellings of a name that is gone": (
+        "SELECT (SELECT count(*) FROM name_blocks WHERE name_key NOT IN (SELECT key FROM names)) "
+        "+ (SELECT count(*) FROM alike WHERE name_key NOT IN (SELECT key FROM names) "
+        "OR other_key NOT IN (SELECT key FROM names))"
+    ),
     "names whose entity is gone": "SELECT count(*) FROM names WHERE entity_key NOT IN (SELECT key FROM names)",
     "mentions of a name that is gone": "SELECT count(*) FROM mentions WHERE name_key NOT IN (SELECT key FROM names)",
     "rows of the probe index without their chunk": (
@@ -82,6 +102,7 @@ def find_problems(connection: apsw.Connection, vectors: LiveVectors) -> list[Pro
                 if count:
                     problems.append(Problem(what=f"{count} {what}", derived=derived))
         problems.extend(_wrong_texts(connection))
+        problems.extend(Problem(what=f"communities: {what}", derived=True) for what in community_problems(connection))
     except (apsw.CorruptError, apsw.SQLError, zlib.error) as cause:
         problems.append(Problem(what=f"reading the tables: {cause}", derived=isinstance(cause, apsw.SQLError)))
         return problems
@@ -97,7 +118,8 @@ def find_problems(connection: apsw.Connection, vectors: LiveVectors) -> list[Pro
 
 
 def drop_orphans(connection: apsw.Connection) -> None:
-    """Remove what belongs to nothing, and count anew."""
+    """Remove what belongs to nothing, count anew, and let communities that do not fit be found from nothing."""
+    unfit = bool(community_problems(connection))
     connection.execute("DELETE FROM vectors WHERE chunk_key NOT IN (SELECT key FROM chunks)")
     connection.execute("DELETE FROM texts WHERE file_key NOT IN (SELECT key FROM files)")
     connection.execute(
@@ -113,9 +135,15 @@ def drop_orphans(connection: apsw.Connection) -> None:
     connection.execute("DELETE FROM probes WHERE rowid NOT IN (SELECT key FROM chunks)")
     connection.execute("DELETE FROM titles WHERE file_key NOT IN (SELECT key FROM files)")
     connection.execute("DELETE FROM links WHERE alias NOT IN (SELECT alias FROM titles)")
-    connection.execute("DELETE FROM mentions WHERE name_key NOT IN (SELECT key FROM names)")
+    for table, column in NAME_ROWS:
+        connection.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT key FROM names)")  # noqa: S608
     connection.execute(f"DELETE FROM names WHERE {UNUSED_NAME}")  # noqa: S608 (constants)
+    for column in ("name_key", "other_key"):
+        connection.execute(f"DELETE FROM alike WHERE {column} NOT IN (SELECT key FROM names)")  # noqa: S608
+    connection.execute("DELETE FROM name_blocks WHERE name_key NOT IN (SELECT key FROM names)")
     connection.execute("UPDATE names SET entity_key = key WHERE entity_key NOT IN (SELECT key FROM names)")
+    if unfit:
+        forget_communities(connection)
     connection.execute("UPDATE files SET chunk_count = (SELECT count(*) FROM chunks WHERE file_key = files.key)")
     connection.execute("UPDATE meta SET value = (SELECT count(*) FROM chunks) WHERE name = 'chunk_count'")
 

@@ -21,6 +21,11 @@ SEPARATOR = "\x1f"
 """Between the probe terms of a chunk; no text holds it after normalisation."""
 
 
+MAX_EQUATED = 8
+"""A name that texts equate with more others than this is a label and no name of any: (n), (US), 同社. Few things have
+so many names, and one label would make all that it stands behind one entity."""
+
+
 def register_probe_tokenizer(connection: apsw.Connection) -> None:
     """Teach a connection the tokenizer of the probes table: terms come ready made."""
     connection.register_fts5_tokenizer("hybridrag_probe", lambda _connection, _arguments: _split)
@@ -346,13 +351,22 @@ class GraphWriter:
         }
         if self._stands_alone(norm):
             return merged
-        said: list[tuple[Any, ...]] = connection.execute(
+        said = self._equated(key)
+        if len(said) > MAX_EQUATED:
+            said = []
+        joined = {
+            other for other, norm in said if not self._stands_alone(norm) and len(self._equated(other)) <= MAX_EQUATED
+        }
+        return merged | joined | {other for other, norm in self._variants(key) if not self._stands_alone(norm)}
+
+    def _equated(self, key: int) -> list[tuple[Any, ...]]:
+        """The names that texts equate with one, with their norms; of too many, only so many that it shows."""
+        return self._connection.execute(
             "SELECT alias_key, names.norm FROM aliases JOIN names ON names.key = alias_key WHERE name_key = ?1 "
-            "UNION SELECT name_key, names.norm FROM aliases JOIN names ON names.key = name_key WHERE alias_key = ?1",
-            (key,),
+            "UNION SELECT name_key, names.norm FROM aliases JOIN names ON names.key = name_key WHERE alias_key = ?1 "
+            "LIMIT ?2",
+            (key, MAX_EQUATED + 1),
         ).fetchall()
-        said += self._variants(key)
-        return merged | {other for other, other_norm in said if not self._stands_alone(other_norm)}
 
     def _variants(self, key: int) -> list[tuple[Any, ...]]:
         """Names spelt like this one that are of its type, with their norms."""
