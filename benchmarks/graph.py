@@ -19,7 +19,7 @@ import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -31,12 +31,21 @@ from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.walk import WalkLimits
 from hybridrag.ingest import Source
+from hybridrag.protocols import Passages
 from hybridrag.testing.embedders import HashEmbedder
 
 SIZES = (1_000, 10_000)
 WALKS = 200
 MEBIBYTE = 1 << 20
 VERBS = ("founded", "directed", "wrote", "acquired", "visited", "married", "designed", "reviewed")
+
+
+class PooledEmbedder(HashEmbedder):
+    """One vector for each text and none for its tokens: those belong to reranking."""
+
+    def embed_passages(self, texts: Sequence[str], *, tokens: bool = False) -> Passages:
+        del tokens
+        return super().embed_passages(texts)
 
 
 def run(sizes: tuple[int, ...] = SIZES, *, corpus: Path | None = None, keep: Path | None = None) -> list[Table]:
@@ -64,7 +73,7 @@ def _measure(size: int, folder: Path, corpus: Path | None) -> dict[str, object]:
     settings = load_settings(env={}, overrides={"documents.isolate": False, "graph.extractor": "light"}).settings
     row: dict[str, object] = {"documents": len(documents)}
     built = (folder / "index").exists()
-    engine = Engine.open(folder / "index", settings=settings, embedder=HashEmbedder(dimension=64))
+    engine = Engine.open(folder / "index", settings=settings, embedder=PooledEmbedder(dimension=64))
     if not built:
         row.update(_build(engine, documents))
     status = engine.status()
