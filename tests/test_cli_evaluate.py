@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from evaluate_builders import CORPUS, write_dataset, write_lines
-from hybridrag import Engine, FileState
+from hybridrag import Engine, FileState, InvalidInput
 from hybridrag.apps.cli import main
+from hybridrag.apps.cli import tune as cli_tune
+from hybridrag.evaluate.resample import paired_difference
 from hybridrag.evaluate.runs import EvalRun
+from hybridrag.evaluate.tune import Tuned
 from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.types.sources import TextDocument
 
@@ -217,6 +220,23 @@ class TestTune:
         printed = capsys.readouterr()
         assert printed.out == "Nothing did better than what is set (3 tried).\n"
         assert "search.min_confidence 0.7" in printed.err
+
+    def test_what_is_found_is_a_fragment_unless_the_other_half_did_worse(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        up, down = paired_difference([0.0, 0.5], [0.5, 0.5]), paired_difference([0.5, 0.5], [0.0, 0.5])
+        choice = {"rerank.blend": 0.5}
+        cli_tune._print(Tuned(choice, (), up, up), "MAP", sizes=(3, 2), as_json=False)
+        printed = capsys.readouterr().out
+        assert printed.startswith("MAP on the 3 questions it was chosen by: +0.2500 [")
+        assert printed.endswith("\n\n[rerank]\nblend = 0.5\n")
+        cli_tune._print(Tuned(choice, (), up, down), "MAP", sizes=(3, 2), as_json=False)
+        assert capsys.readouterr().out.endswith("The others did worse with it; keep what is set.\n")
+
+    def test_a_file_that_cannot_be_written_is_one_sentence(self, home: Path) -> None:
+        same = paired_difference([], [])
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            cli_tune._write(home / "no" / "x.toml", Tuned({"rerank.blend": 0.5}, (), same, same))
 
     def test_too_few_questions_and_an_unknown_recipe_are_one_sentence(
         self, home: Path, capsys: pytest.CaptureFixture[str]
