@@ -28,8 +28,11 @@ def test_show_prints_a_neighbourhood(capsys: pytest.CaptureFixture[str]) -> None
     assert out.startswith("Charles Babbage (person), mentioned ")
     assert "Ada Lovelace" in out
     assert "Analytical Engine" in out
+    assert "\nbelongs to: " in out
     assert main(["graph", "show", "Charles Babbage", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["entity"]["name"] == "Charles Babbage"
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["entity"]["name"] == "Charles Babbage"
+    assert shown["communities"][0]["level"] == 0
 
 
 def test_an_unknown_entity_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

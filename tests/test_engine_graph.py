@@ -83,6 +83,9 @@ def test_communities_cover_what_is_there_and_follow_every_change(engine: Engine,
     assert engine.graph.entity("Ada Lovelace").id in members
     assert len(members) == engine.graph.statistics()["entities"]
     assert engine.graph.community(top[0].id) == top[0]
+    own, *_ = engine.graph.communities_of("Ada Lovelace")
+    assert own in top
+    assert engine.graph.entity("Ada Lovelace").id in own.entity_ids
     (nearest, *_) = engine.graph.communities("Ada Lovelace and Charles Babbage", limit=1)
     assert nearest.summary
     (folder / "iso.md").unlink()
@@ -95,6 +98,8 @@ def test_communities_cover_what_is_there_and_follow_every_change(engine: Engine,
     assert hidden.communities("Ada Lovelace") == []
     with pytest.raises(NotFound):
         hidden.community(left[0].id)
+    with pytest.raises(NotFound):
+        hidden.communities_of("Ada Lovelace")
 
 
 def test_an_llm_words_communities_or_the_sentences_stand(tmp_path: Path, folder: Path) -> None:

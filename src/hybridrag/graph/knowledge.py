@@ -14,7 +14,13 @@ from itertools import islice
 from pathlib import Path
 
 from hybridrag.errors import InvalidInput, NotFound
-from hybridrag.graph.community_views import CommunityView, view_communities
+from hybridrag.graph.community_views import (
+    CommunityView,
+    communities_at,
+    communities_of,
+    search_communities,
+    view_communities,
+)
 from hybridrag.graph.export import GraphData, to_csv, to_graphml, to_json
 from hybridrag.graph.gather import edges_among, gather_structure
 from hybridrag.graph.names import name_key
@@ -246,17 +252,25 @@ class KnowledgeGraph:
         not there.
         """
         with self._store.snapshot():
-            kept = self._store.communities
             if text is None:
-                keys = kept.at_level(level or 0, limit, filters=self._filters)
+                views = communities_at(self._store, level or 0, limit, filters=self._filters)
             elif self._embed is None:
                 return []
             else:
-                found = kept.search(self._embed([text])[0], limit, level=level, filters=self._filters)
-                keys = [key for key, _ in found]
-            return [
-                self._community(view) for view in view_communities(self._store, keys, filters=self._filters).values()
-            ]
+                vector = self._embed([text])[0]
+                views = search_communities(self._store, vector, limit, level=level, filters=self._filters)
+            return [self._community(view) for view in views]
+
+    def communities_of(self, name: str | EntityId) -> list[Community]:
+        """The communities that an entity belongs to, from the coarsest down.
+
+        Raises:
+            NotFound: there is no such entity that this caller may see.
+        """
+        with self._store.snapshot():
+            key = self._required(name)
+            views = communities_of(self._store, [key], filters=self._filters)
+            return [self._community(view) for view in views.get(key, ())]
 
     def community(self, community_id: CommunityId) -> Community:
         """One community.

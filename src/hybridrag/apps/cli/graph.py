@@ -41,11 +41,13 @@ def show(
         found = view.entity(entity)
         near = view.neighbours(found.id, limit=limit)
         sections = view.sections(found.id, limit=SECTIONS)
+        communities = view.communities_of(found.id)
     if as_json:
         print_json(
             {
                 "entity": found.model_dump(mode="json"),
                 "sections": [section.model_dump(mode="json") for section in sections],
+                "communities": [{"id": it.id, "level": it.level, "title": it.title} for it in communities],
                 "neighbours": [neighbour.model_dump(mode="json") for neighbour in near],
             }
         )
@@ -54,6 +56,7 @@ def show(
     if found.aliases:
         click.echo(f"also written: {', '.join(found.aliases)}")
     click.echo(f"stands in: {'; '.join(map(_place, sections))}")
+    click.echo(f"belongs to: {' > '.join(community.title for community in communities)}")
     for neighbour in near:
         over = "".join(f", over {_place(section)}" for section in neighbour.sections[:1])
         click.echo(f"\n  {neighbour.entity.name} ({neighbour.entity.type}), {neighbour.weight:.2f}{over}")
