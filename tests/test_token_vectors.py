@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,6 +26,8 @@ from hybridrag.models.token_vectors import (
 )
 from hybridrag.models.unit_vectors import to_unit
 from hybridrag.protocols import ModelInfo, Passages
+from hybridrag.stores.embedded.store import EmbeddedStore
+from hybridrag.testing.stores import MODEL, make_file, make_tokens, make_vector, put
 from hybridrag.types.base import Float32Array
 
 E5 = ModelInfo("multilingual-e5-small", "any", E5_DIMENSION, 507)
@@ -253,3 +258,65 @@ def test_a_model_without_token_vectors_leaves_none_of_the_old_ones(tmp_path: Pat
     with open_engine(tmp_path, WithoutTokens()) as engine:
         engine.reembed()
         assert stored(engine) == {}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    opened = EmbeddedStore.open(tmp_path / "index")
+    opened.bind_model(MODEL)
+    yield opened
+    opened.close()
+
+
+def test_an_index_from_before_gets_room_for_token_vectors(store: EmbeddedStore) -> None:
+    put(store, make_file("a.txt"), ["alpha"])
+    with store._database.write() as connection:
+        connection.execute("DROP TABLE token_vectors; DROP TABLE staged_token_vectors")
+        connection.pragma("user_version", 2)
+    store.close()
+    again = EmbeddedStore.open(store.path)
+    assert again.token_vectors(again.chunk_keys()) == {}
+    put(again, make_file("b.txt"), ["beta"])
+    assert list(again.token_vectors(again.chunk_keys()).values()) == [make_tokens("beta")]
+    assert again.check() == []
+    again.close()
+
+
+def test_token_vectors_of_another_model_replace_all_at_once(store: EmbeddedStore) -> None:
+    put(store, make_file("a.txt"), ["alpha", "beta"])
+    before = store.token_vectors(store.chunk_keys())
+    other = replace(MODEL, fingerprint="other-1")
+    store.begin_reembedding(other)
+    first, second = store.unstaged_keys(10)
+    store.stage_vectors({first: make_vector(1)}, {first: b"new"})
+    assert store.token_vectors([first, second]) == before
+    assert not store.finish_reembedding(other)
+    # A third model starts anew: nothing of the second one is left.
+    third = replace(MODEL, fingerprint="third-1")
+    store.begin_reembedding(third)
+    store.stage_vectors({first: make_vector(2), second: make_vector(3)}, {second: b"newest"})
+    assert store.finish_reembedding(third)
+    assert store.token_vectors([first, second]) == {second: b"newest"}
+    assert store.check() == []
+
+
+def test_token_vectors_without_their_chunk_are_found_and_dropped(store: EmbeddedStore) -> None:
+    put(store, make_file("a.txt"), ["alpha"])
+    # A connection of its own, which does not hold on to foreign keys.
+    connection = apsw.Connection(str(store.path / "store.db"))
+    connection.execute("INSERT INTO token_vectors VALUES (999, x'00')")
+    connection.close()
+    (problem,) = store.check()
+    assert problem.what == "1 token vectors without their chunk"
+    assert problem.derived
+    assert store.repair() == []
+    assert store.token_vectors([999]) == {}
+    assert len(store.token_vectors(store.chunk_keys())) == 1
+
+
+def test_token_vectors_count_in_the_size_of_an_index(store: EmbeddedStore) -> None:
+    put(store, make_file("a.txt"), ["alpha"])
+    before = store.status().bytes_on_disk
+    with store._database.write() as connection:
+        connection.execute("UPDATE token_vectors SET packed = zeroblob(1000000)")
+    assert store.status().bytes_on_disk >= before + 1_000_000
