@@ -1,12 +1,14 @@
 """Answer a question about the whole: results that cover its themes instead of repeating one.
 
-What is to be covered are the candidates themselves: the chunks nearest to the question and those that the weightiest
-communities rest on. Each result covers what resembles it; the next one is whatever covers most of the rest.
+A question with a topic ("the main risks in the safety reports") gets what is nearest to it, but of each document only
+a part: the second chunk of a document counts less than the first of another. A question without one ("summarise the
+meeting") is near to nothing in particular; it gets what covers the candidates, each of which stands for what resembles
+it and for what is written around it. How much of either a question wants is read from how unequally near it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +17,8 @@ from numpy.typing import NDArray
 
 from hybridrag.protocols import CommunityStore, EntityRow, Store
 from hybridrag.types.base import Float32Array
-from hybridrag.types.ids import CommunityId
+from hybridrag.types.documents import Chunk
+from hybridrag.types.ids import CommunityId, EntityId, FileId
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.results import Hit, SearchResultType
 
@@ -25,18 +28,32 @@ WEIGHTY = 24
 """Communities taken for their weight."""
 NEAR = 16
 """Communities taken for their nearness to the question."""
-POOL = 150
+POOL = 100
 """Chunks that are weighed against each other, the best by words and meaning."""
 CHUNKS_OF_EACH = 3
 """Chunks that a community brings in: those its first sentences stand in."""
 COVERED = 20
 """Results that are chosen for coverage; what follows is in the order of its score."""
-COMMUNITY_EVERY = 3
+COMMUNITY_EVERY = 5
 """At most one result in so many is a community: a summary says what there is, the chunks are what was said."""
-RELEVANCE = 0.3
-"""How much bearing on the question counts beside covering something new."""
-BROAD = 0.25
-"""What a candidate without any bearing on the question weighs in what is to be covered."""
+SUMMARY_BY = 5
+"""The place by which one community is shown, even where chunks would add more: it names what belongs together."""
+SHOWN_SENTENCES = 4
+"""Sentences of a community that are looked at, as many as its summary shows."""
+REPEATED_POWER = 4
+"""How a candidate of a question with a topic loses what a chosen result has said: wholly where they are alike, by a
+sixteenth where they are so by half."""
+AROUND = 0.5
+"""How much standing near each other in the reading order counts beside resembling each other: neighbours are mostly
+about one thing."""
+STRETCHES = 20
+"""The reading order is as many stretches long; within one, chunks count as neighbours."""
+NO_TOPIC, TOPIC = 0.45, 0.65
+"""The spread of the question's cosines over that of the chunks among themselves: up to the first the question has no
+topic, from the second on it has one. Set on fourteen questions with a topic (0.67-1.2) and twelve without (0.31-0.68).
+"""
+FEWEST_TO_COMPARE = 3
+"""Chunks from which on it can be told how unequally near a question is to them."""
 
 
 class Cited(Protocol):
@@ -95,6 +112,18 @@ class _Candidate:
     """Of the chunk; 0 for a community."""
     community: CommunityShown | None
     """The community that it is, or that led to it."""
+    places: tuple[int, ...]
+    """Where the chunks that it shows stand among the candidates: for a chunk, its own place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """What is chosen from: the chunks in reading order, then the communities."""
+
+    candidates: tuple[_Candidate, ...]
+    chunks: Mapping[int, Chunk]
+    vectors: NDArray[np.float32]
+    """Of the chunks."""
 
 
 def theme_keys(
@@ -131,101 +160,133 @@ def search_themes(
     the order. No candidates -> no hits.
     """
     with store.snapshot():
-        candidates, vectors = _candidates(store, views, base, filters)
-        if not candidates:
+        pool = _pool(store, views, base, filters)
+        if not pool.candidates:
             return []
-        order, gains = _cover(candidates, vectors, vector, min(limit, len(candidates)))
-        chunks = store.chunks_by_key([it.key for it in candidates if it.key], filters=filters)
-        entities = sorted({row.key for view in views for row in view.key_entities})
-        ids = store.graph.entity_ids(entities)
-        hits = []
-        for place, score in zip(order, gains, strict=True):
-            one = candidates[place]
-            view = one.community
-            members = tuple(ids[row.key] for row in view.key_entities if row.key in ids) if view else ()
-            if one.key:
-                hits.append(
-                    Hit(
-                        id=chunks[one.key].id,
-                        score=score,
-                        key=one.key,
-                        path=(view.title,) if view else (),
-                        community_id=view.id if view else None,
-                        details={"chosen": "cover"},
-                    )
-                )
-            elif view is not None:
-                hits.append(
-                    Hit(
-                        id=view.id,
-                        score=score,
-                        type=SearchResultType.COMMUNITY,
-                        path=(view.title,),
-                        entity_ids=members,
-                        community_id=view.id,
-                        details={"chosen": "cover", "title": view.title, "text": view.summary},
-                    )
-                )
-        return hits
+        order = _choose(pool, np.asarray(vector, dtype=np.float32), min(limit, len(pool.candidates)))
+        shown = [it.community for it in map(pool.candidates.__getitem__, order) if it.community and not it.key]
+        ids = store.graph.entity_ids(sorted({row.key for view in shown for row in view.key_entities}))
+        # Scores only say the order: what a result is worth depends on those before it.
+        scores = [1.0 - 0.5 * rank / limit for rank in range(len(order))]
+        return [_hit(pool, pool.candidates[at], score, ids) for at, score in zip(order, scores, strict=True)]
 
 
-def _candidates(
+def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId]) -> Hit:
+    view = one.community
+    path = (view.title,) if view else ()
+    if one.key or view is None:
+        community = view.id if view else None
+        details: dict[str, float | str] = {"chosen": "cover"}
+        return Hit(pool.chunks[one.key].id, score, key=one.key, path=path, community_id=community, details=details)
+    return Hit(
+        id=view.id,
+        score=score,
+        type=SearchResultType.COMMUNITY,
+        path=path,
+        entity_ids=tuple(ids[row.key] for row in view.key_entities if row.key in ids),
+        community_id=view.id,
+        details={"chosen": "cover", "title": view.title, "text": view.summary},
+    )
+
+
+def _pool(
     store: Store, views: Sequence[CommunityShown], base: Mapping[int, float], filters: SearchFilters | None
-) -> tuple[list[_Candidate], NDArray[np.float32]]:
-    """Chunks, then communities, with a unit vector each: that of a community is the mean of its chunks."""
+) -> _Pool:
+    """The best chunks by words and meaning, those that communities rest on, and the communities."""
+    rests_on = {view.key: _each_once(it.chunk_key for it in view.sentences[:SHOWN_SENTENCES]) for view in views}
     led: dict[int, CommunityShown] = {}
-    rests_on: dict[int, list[int]] = {}
     for view in views:
-        keys = list(dict.fromkeys(it.chunk_key for it in view.sentences))
-        rests_on[view.key] = keys
-        for key in keys[:CHUNKS_OF_EACH]:
+        for key in rests_on[view.key][:CHUNKS_OF_EACH]:
             led.setdefault(key, view)
     best = sorted(base, key=lambda key: (-base[key], key))[:POOL]
-    wanted = list(dict.fromkeys([*best, *(key for keys in rests_on.values() for key in keys)]))
-    visible = store.chunks_by_key(wanted, filters=filters)
-    known = {key: vector for key, vector in store.vectors(list(visible)).items() if key in visible}
-    shown = [key for key in dict.fromkeys([*best, *led]) if key in known]
-    candidates = [_Candidate(key, led.get(key)) for key in shown]
-    vectors = [known[key] for key in shown]
+    chunks = store.chunks_by_key(_each_once([*best, *led]), filters=filters)
+    known = store.vectors(list(chunks))
+    # Keys rise in the order of reading: within a document for certain, and mostly from one to the next.
+    keys = sorted(key for key in chunks if key in known)
+    at = {key: place for place, key in enumerate(keys)}
+    candidates = [_Candidate(key, led.get(key), (at[key],)) for key in keys]
     for view in views:
-        parts = [known[key] for key in rests_on[view.key] if key in known]
-        if parts and view.summary:
-            candidates.append(_Candidate(0, view))
-            vectors.append(np.mean(parts, axis=0))
-    if not vectors:
-        return [], np.zeros((0, 0), np.float32)
-    return candidates, _unit(np.stack(vectors))
+        places = tuple(at[key] for key in rests_on[view.key] if key in at)
+        if places and view.summary:
+            candidates.append(_Candidate(0, view, places))
+    vectors = _unit(np.stack([known[key] for key in keys])) if keys else np.zeros((0, 0), np.float32)
+    return _Pool(tuple(candidates), chunks, vectors)
 
 
-def _cover(
-    candidates: Sequence[_Candidate], vectors: NDArray[np.float32], question: Float32Array, limit: int
-) -> tuple[list[int], list[float]]:
-    """Places of the chosen candidates and a falling score for each: facility location, greedily."""
-    relevance = _stretched(vectors @ np.asarray(question, dtype=np.float32))
-    is_chunk = np.array([it.key > 0 for it in candidates])
-    # Vectors of one model all point about the same way; what tells them apart is where they differ from the mean.
-    centred = _unit(vectors - vectors[is_chunk].mean(axis=0)) if is_chunk.any() else vectors
-    alike = np.clip(centred @ centred.T, 0.0, 1.0)
-    wanted = np.where(is_chunk, BROAD + (1 - BROAD) * relevance, 0.0)
-    wanted /= wanted.sum() or 1.0
-    covered = np.zeros(len(candidates))
-    free = np.ones(len(candidates), dtype=bool)
+def _choose(pool: _Pool, question: NDArray[np.float32], limit: int) -> list[int]:
+    """Places of the chosen candidates, greedily: each time the one that adds most."""
+    shows = _shows(pool)
+    is_chunk = np.array([bool(it.key) for it in pool.candidates])
+    nearness = pool.vectors @ question
+    focus = _focus(pool.vectors, nearness)
+    # A community is as near as the middle of what it shows.
+    relevance = (shows / shows.sum(axis=1, keepdims=True)) @ _stretched(nearness)
+    says, around = _alike(pool.vectors)
+    mixed = (1 - AROUND) * says + AROUND * around
+    stands_for = np.stack([mixed[list(it.places)].max(axis=0) for it in pool.candidates])
+    covered = np.zeros(len(pool.vectors))
+    said = np.zeros(len(pool.vectors))
+    files = _files(pool)
+    seen = np.zeros(files.max(initial=-1) + 1)
     order: list[int] = []
-    scores: list[float] = []
-    shown = 0
+    free = np.ones(len(pool.candidates), dtype=bool)
     for place in range(limit):
-        gains = np.maximum(alike - covered[:, None], 0.0).T @ wanted
-        worth = gains / (gains.max() or 1.0) + RELEVANCE * relevance
-        allowed = free & (is_chunk | (shown < (place + 1) / COMMUNITY_EVERY))
+        fresh = (shows @ (1.0 / (1.0 + seen[files]))) / shows.sum(axis=1)
+        fresh *= (shows @ (1.0 - said**REPEATED_POWER)) / shows.sum(axis=1)
+        gain = np.maximum(stands_for - covered, 0.0).sum(axis=1)
+        worth = focus * relevance * fresh + (1 - focus) * gain / (gain.max() or 1.0)
+        summaries = sum(not pool.candidates[at].key for at in order)
+        allowed = free & (is_chunk | (summaries < place / COMMUNITY_EVERY))
+        if place == SUMMARY_BY and not summaries and not is_chunk.all():
+            allowed = ~is_chunk
         if not allowed.any():
             break
-        best = int(np.argmax(np.where(allowed, worth, -1.0)))
+        best = int(np.argmax(np.where(allowed, worth, -np.inf)))
         order.append(best)
-        scores.append(1.0 - 0.5 * place / max(1, limit))
         free[best] = False
-        shown += int(not is_chunk[best])
-        covered = np.maximum(covered, alike[:, best])
-    return order, scores
+        covered = np.maximum(covered, stands_for[best])
+        if is_chunk[best]:
+            seen[files[best]] += 1
+            said = np.maximum(said, says[best])
+    return order
+
+
+def _shows(pool: _Pool) -> NDArray[np.float64]:
+    """(candidates, chunks): 1 where a candidate shows a chunk."""
+    shows = np.zeros((len(pool.candidates), len(pool.vectors)))
+    for row, one in enumerate(pool.candidates):
+        shows[row, list(one.places)] = 1.0
+    return shows
+
+
+def _files(pool: _Pool) -> NDArray[np.int64]:
+    """Which file each chunk is of, counted from 0."""
+    numbers: dict[FileId, int] = {}
+    chunks = (pool.chunks[it.key] for it in pool.candidates if it.key)
+    return np.array([numbers.setdefault(chunk.file_id, len(numbers)) for chunk in chunks], dtype=np.int64)
+
+
+def _alike(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How much each chunk stands for each other: by what it says, and by where it stands."""
+    # Vectors of one model all point about the same way; what tells them apart is where they differ from the mean.
+    centred = _unit(vectors - vectors.mean(axis=0))
+    says = np.clip(centred @ centred.T, 0.0, 1.0).astype(float)
+    places = np.arange(len(vectors))
+    stretch = max(1.0, len(vectors) / STRETCHES)
+    return says, np.exp(-np.abs(places[:, None] - places[None, :]) / stretch)
+
+
+def _focus(vectors: NDArray[np.float32], nearness: NDArray[np.float32]) -> float:
+    """How far a question has a topic, 0-1: one without is about equally near to everything."""
+    if len(vectors) < FEWEST_TO_COMPARE:
+        return 1.0
+    among = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].std()
+    spread = float(nearness.std() / among) if among > 0 else 1.0
+    return min(1.0, max(0.0, (spread - NO_TOPIC) / (TOPIC - NO_TOPIC)))
+
+
+def _each_once(keys: Iterable[int]) -> list[int]:
+    return list(dict.fromkeys(keys))
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
