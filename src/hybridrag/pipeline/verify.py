@@ -60,7 +60,8 @@ class Verified:
 
     found: Found
     intent: IntentMatch
-    sufficiency: SufficiencyEvaluation
+    sufficiency: SufficiencyEvaluation | None = None
+    """None where nobody could judge."""
     crag: CRAGReport | None = None
     extras: Mapping[str, Extra] = field(default_factory=dict)
     """By the id of the result."""
@@ -108,6 +109,8 @@ class VerifyStage:
         options = found.ask.query.options
         with recorder.step(Step.GRADE) as note:
             standing = self._judged(found, note)
+            if standing is None:
+                return Verified(found, match_intent(found.question, ()))
             note.details |= {"sufficient": round(standing.judgement.sufficient, 4), "judged": len(standing.candidates)}
             if not options.crag_enabled:
                 self._sink_what_bears_on_nothing(standing, note)
@@ -129,16 +132,17 @@ class VerifyStage:
 
     # Judging
 
-    def _judged(self, found: Found, note: Note) -> _Standing:
+    def _judged(self, found: Found, note: Note) -> _Standing | None:
         if not found.question.rarity:
             found.question = replace(found.question, rarity=rarity_of(self._store, found.ask.query.text))
         question = replace(found.question, text=found.ask.query.text)
         best = [item for item in found.ranked if is_chunk(item)][:JUDGED]
         # Communities are summaries of what is judged anyway.
         candidates = _with_pages(candidates_of(self._store, best, found), best)
-        return _Standing(found, candidates, self._ask(question, candidates, note))
+        judgement = self._ask(question, candidates, note)
+        return None if judgement is None else _Standing(found, candidates, judgement)
 
-    def _ask(self, question: Question, candidates: Sequence[Candidate], note: Note) -> Judgement:
+    def _ask(self, question: Question, candidates: Sequence[Candidate], note: Note) -> Judgement | None:
         timeout = self._checking.judge_timeout
         note.details["judge"] = self._judge.name
         work = partial(self._judge.judge, question, candidates, timeout=timeout)
@@ -147,11 +151,12 @@ class VerifyStage:
         if answer is not None and not isinstance(answer, Err) and len(answer.value.relevance) == len(candidates):
             return answer.value
         reason = timed.error or (str(answer.error) if isinstance(answer, Err) else "it judged other results")
-        note.degrade(f"{self._judge.name} did not judge: {reason} The local judge did.")
-        note.details["judge"] = self._fallback.name
         local = Leg("judge", partial(self._fallback.judge, question, candidates), seconds=timeout).result().value
         if local is None or isinstance(local, Err):
-            return Judgement((0.0,) * len(candidates), 0.0)
+            note.fail(f"{self._judge.name} did not judge: {reason} Nor did the local judge.")
+            return None
+        note.degrade(f"{self._judge.name} did not judge: {reason} The local judge did.")
+        note.details["judge"] = self._fallback.name
         return local.value
 
     def _sink_what_bears_on_nothing(self, standing: _Standing, note: Note) -> None:
@@ -264,6 +269,8 @@ class VerifyStage:
         if not pages:
             return None
         judged = self._ask(standing.found.question, [_of_page(page) for page in pages], note)
+        if judged is None:
+            return None
         bearing = sorted(
             ((score, place) for place, score in enumerate(judged.relevance) if score >= BEARS), key=lambda it: -it[0]
         )
