@@ -7,6 +7,7 @@ the corpus is.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -36,27 +37,50 @@ class WalkLimits:
     """Power iterations; the ranking no longer changes after about ten."""
 
 
+# Plain numbers and lists, for a walk joins thousands of nodes while somebody waits: an entity is its key plus this.
+_ENTITY = 1 << 48
+
+
 @dataclass(slots=True)
 class _Neighbourhood:
-    """Nodes and weighted, directed edges as they are fetched."""
+    """Nodes and weighted edges as they are fetched; an edge is kept once and leads both ways."""
 
-    index: dict[tuple[str, int], int] = field(default_factory=dict)
+    index: dict[int, int] = field(default_factory=dict)
+    """Where in the lists a node stands."""
+    reach: list[float] = field(default_factory=list)
+    """How strongly the seeds reach each node, as far as is known while fetching."""
     sources: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
-    reach: dict[tuple[str, int], float] = field(default_factory=dict)
-    """How strongly the seeds reach a node, as far as is known while fetching."""
 
-    def node(self, kind: str, key: int) -> int:
-        return self.index.setdefault((kind, key), len(self.index))
+    def node(self, code: int, reach: float = 0.0) -> int:
+        """The place of a node, which is made where it is new."""
+        place = self.index.setdefault(code, len(self.reach))
+        if place == len(self.reach):
+            self.reach.append(reach)
+        return place
 
-    def join(self, one: tuple[str, int], other: tuple[str, int], weight: float) -> None:
-        """An edge in both directions, found from the first."""
-        self.reach[other] = self.reach.get(other, 0.0) + self.reach.get(one, 0.0) * weight
-        first, second = self.node(*one), self.node(*other)
-        self.sources += (first, second)
-        self.targets += (second, first)
-        self.weights += (weight, weight)
+    def join(self, one: int, others: Sequence[int], weight: float) -> None:
+        """Edges from a node to others, found from the first."""
+        index, reach = self.index, self.reach
+        first = self.node(one)
+        handed_on = reach[first] * weight
+        for other in others:
+            second = index.setdefault(other, len(reach))
+            if second == len(reach):
+                reach.append(handed_on)
+            else:
+                reach[second] += handed_on
+            self.targets.append(second)
+        self.sources.extend([first] * len(others))
+        self.weights.extend([weight] * len(others))
+
+    def strongest(self, count: int, gone_on: set[int]) -> list[int]:
+        """The nodes that the seeds reach most strongly among those not gone on from; ties by kind and key."""
+        codes = [code for code in self.index if code not in gone_on]
+        reach = np.array([self.reach[self.index[code]] for code in codes])
+        order = np.lexsort((np.array(codes, dtype=np.int64), -reach))[:count]
+        return [codes[place] for place in order.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +105,16 @@ def walk(
     No seeds -> nothing.
     """
     limits = limits or WalkLimits()
-    seeds = {("entity", key): weight for key, weight in entities.items() if weight > 0}
-    seeds.update({("chunk", key): weight for key, weight in chunks.items() if weight > 0})
+    seeds = {key: weight for key, weight in chunks.items() if weight > 0}
+    seeds.update({key + _ENTITY: weight for key, weight in entities.items() if weight > 0})
     if not seeds:
         return Walk({}, {})
     near = _fetch(graph, seeds, limits, filters)
-    scores = _rank(near, seeds, limits)
-    found: dict[str, dict[int, float]] = {"chunk": {}, "entity": {}}
-    for (kind, key), place in near.index.items():
-        found[kind][key] = float(scores[place])
-    return Walk(chunks=found["chunk"], entities=found["entity"])
+    scores = _rank(near, seeds, limits).tolist()
+    return Walk(
+        chunks={code: scores[place] for code, place in near.index.items() if code < _ENTITY},
+        entities={code - _ENTITY: scores[place] for code, place in near.index.items() if code >= _ENTITY},
+    )
 
 
 def rarity(chunk_count: int) -> float:
@@ -102,20 +126,17 @@ def rarity(chunk_count: int) -> float:
 
 
 def _fetch(
-    graph: GraphStore, seeds: Mapping[tuple[str, int], float], limits: WalkLimits, filters: SearchFilters | None
+    graph: GraphStore, seeds: Mapping[int, float], limits: WalkLimits, filters: SearchFilters | None
 ) -> _Neighbourhood:
     near = _Neighbourhood()
-    near.reach.update(seeds)
-    for seed in seeds:
-        near.node(*seed)
+    for seed, weight in seeds.items():
+        near.node(seed, weight)
     frontier = list(seeds)
     gone_on = set(seeds)
     for _ in range(limits.depth):
-        _from_entities(graph, near, [key for kind, key in frontier if kind == "entity"], limits, filters)
-        _from_chunks(graph, near, [key for kind, key in frontier if kind == "chunk"], limits, filters)
-        waiting = [node for node in near.index if node not in gone_on]
-        waiting.sort(key=lambda node: (-near.reach.get(node, 0.0), node))
-        frontier = waiting[: limits.beam]
+        _from_entities(graph, near, [code - _ENTITY for code in frontier if code >= _ENTITY], limits, filters)
+        _from_chunks(graph, near, [code for code in frontier if code < _ENTITY], limits, filters)
+        frontier = near.strongest(limits.beam, gone_on)
         if not frontier:
             break
         gone_on.update(frontier)
@@ -127,9 +148,7 @@ def _from_entities(
 ) -> None:
     # One more than the limit tells a hub from an entity that just fits.
     for entity, chunks in graph.some_mentions(keys, limits.max_degree + 1, filters=filters).items():
-        weight = rarity(len(chunks))
-        for chunk in chunks[: limits.max_degree]:
-            near.join(("entity", entity), ("chunk", chunk), weight)
+        near.join(entity + _ENTITY, chunks[: limits.max_degree], rarity(len(chunks)))
 
 
 def _from_chunks(
@@ -137,27 +156,30 @@ def _from_chunks(
 ) -> None:
     if not keys:
         return
+    weight = rarity(limits.max_degree)
+    mentioned: dict[int, list[int]] = {}
     for row in graph.mentions_in(keys, filters=filters):
-        near.join(("chunk", row.chunk_key), ("entity", row.entity_key), rarity(limits.max_degree))
+        mentioned.setdefault(row.chunk_key, []).append(row.entity_key + _ENTITY)
+    for chunk, entities in mentioned.items():
+        near.join(chunk, entities, weight)
     links = graph.links_from(keys, filters=filters)
-    fan_out: dict[tuple[int, str], int] = {}
-    for link in links:
-        fan_out[link.source_key, link.alias] = fan_out.get((link.source_key, link.alias), 0) + 1
+    fan_out = Counter((link.source_key, link.alias) for link in links)
     for link in links:
         share = LINK_WEIGHT * link.quality / math.sqrt(fan_out[link.source_key, link.alias])
-        near.join(("chunk", link.source_key), ("chunk", link.target_key), share)
+        near.join(link.source_key, [link.target_key], share)
 
 
-def _rank(near: _Neighbourhood, seeds: Mapping[tuple[str, int], float], limits: WalkLimits) -> NDArray[np.float64]:
+def _rank(near: _Neighbourhood, seeds: Mapping[int, float], limits: WalkLimits) -> NDArray[np.float64]:
     size = len(near.index)
     start = np.zeros(size)
-    for node, weight in seeds.items():
-        start[near.index[node]] = weight
+    for seed, weight in seeds.items():
+        start[near.index[seed]] = weight
     start /= start.sum()
     if not near.sources:
         return start
-    sources, targets = np.array(near.sources), np.array(near.targets)
-    weights = np.array(near.weights)
+    one_way, other_way = np.array(near.sources), np.array(near.targets)
+    sources, targets = np.concatenate((one_way, other_way)), np.concatenate((other_way, one_way))
+    weights = np.tile(np.array(near.weights), 2)
     out = np.bincount(sources, weights=weights, minlength=size)
     share = weights / out[sources]
     dangling = out == 0
