@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from hybridrag.types.results import CORRECT_FROM, INCORRECT_UP_TO, CRAGScore, CRAGVerdict
+from collections.abc import Sequence
+
+from hybridrag.protocols import Judgement
+from hybridrag.types.results import (
+    CORRECT_FROM,
+    INCORRECT_UP_TO,
+    CorrectiveAction,
+    CRAGReport,
+    CRAGScore,
+    CRAGVerdict,
+)
 
 
 def verdict(score: float) -> CRAGVerdict:
@@ -33,3 +43,24 @@ def grade(score: float, *, refined_query: str | None = None) -> CRAGScore:
         needs_web_search=relevance is not CRAGVerdict.CORRECT,
         refined_query=refined_query,
     )
+
+
+def set_score(judgement: Judgement) -> float:
+    """One score over all results: halfway between "something bears on it" and "they hold the answer".
+
+    relevance (.9, .2), sufficient .9 -> .9; relevance (.9,), sufficient .1 -> .5; no results -> 0
+
+    So a set that holds the answer is correct, one that holds part of it ambiguous, one that holds nothing incorrect.
+    """
+    return (max(judgement.relevance, default=0.0) + judgement.sufficient) / 2.0
+
+
+def grade_set(
+    judgement: Judgement, *, actions: Sequence[CorrectiveAction] = (), refined_query: str | None = None
+) -> CRAGReport:
+    """The verdict over all results together, with what was done about it.
+
+    relevance (.9, .2), sufficient .9 -> correct, no web search
+    """
+    score = grade(set_score(judgement), refined_query=refined_query)
+    return CRAGReport(**dict(score), actions=tuple(actions))

@@ -1,0 +1,309 @@
+"""What a judgement rests on: how far a question is covered by a passage, by its best sentence, by the whole set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybridrag.protocols import Candidate, Question
+from hybridrag.types.queries import QueryType
+from hybridrag.verify.read import (
+    Asked,
+    Passage,
+    is_negated,
+    name_presence,
+    new_finds,
+    plain,
+    presence,
+    read_heading,
+    read_passage,
+    read_question,
+)
+from hybridrag.verify.wants import Want
+
+Features = NDArray[np.float64]
+
+PASSAGE_FEATURES = (
+    "coverage",
+    "best_sentence",
+    "best_sentence_with_title",
+    "best_pair",
+    "missing_rarest",
+    "names",
+    "no_name",
+    "title_named",
+    "title_asked",
+    "attribute",
+    "attribute_with_names",
+    "kind_in_best",
+    "kind_with_coverage",
+    "kind_none",
+    "pairs_near",
+    "numbers_missing",
+    "negation_differs",
+    "length",
+    "bridge",
+    "graph",
+    "semantic",
+)
+"""For one passage, in order; the last two need the scores of the searches."""
+
+SET_FEATURES = (
+    "best",
+    "second",
+    "third",
+    "coverage_of_best",
+    "sentence_of_best",
+    "attribute_of_best",
+    "kind_in_best",
+    "kind_with_coverage",
+    "bridge",
+    "numbers_missing",
+    "coverage_of_all",
+    "names_in_all",
+    "names_in_titles",
+    "names_unseen",
+    "count",
+    "semantic",
+    "semantic_margin",
+)
+"""For all passages together, in order; `best`, `second`, `third` are log-odds of the most relevant passages."""
+
+NEED_SCORES = frozenset(("graph", "semantic", "semantic_margin"))
+"""Left out where the candidates come without scores of a search."""
+
+NEAR = 4
+"""Words between which two terms of the question still belong together."""
+
+COSINE_MIDDLE, COSINE_SCALE = 0.84, 0.04
+"""Cosines of the default embedding model lie close together; this spreads them to about -2 to 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A question and its candidates, read."""
+
+    question: Question
+    asked: Asked
+    candidates: Sequence[Candidate]
+    passages: Sequence[Passage]
+    headings: Sequence[Passage]
+
+
+def read_all(question: Question, candidates: Sequence[Candidate]) -> Read:
+    """Read the question and every candidate."""
+    return Read(
+        question,
+        read_question(question),
+        candidates,
+        [read_passage(candidate.text) for candidate in candidates],
+        [read_heading(candidate) for candidate in candidates],
+    )
+
+
+def best_sentence(asked: Asked, passage: Passage, heading: Passage) -> int:
+    """The place of the sentence that says most of the question, its title counted in; of equal ones the first."""
+    rated = [
+        asked.coverage(presence(asked.terms, sentence.terms))
+        + 0.5 * asked.coverage(presence(asked.terms, sentence.terms, heading.terms))
+        + 0.15 * bool(new_finds(asked, passage, passage.in_sentence(at)))
+        for at, sentence in enumerate(passage.sentences)
+    ]
+    return int(np.argmax(rated)) if rated else 0
+
+
+def passage_features(read: Read) -> Features:
+    """A row of `PASSAGE_FEATURES` for each candidate."""
+    bridges = _bridges(read)
+    cosines = _cosines(read.candidates)
+    names = frozenset(term for name in read.asked.names for term in name.terms_alone)
+    attributes = [float(term.term not in names) for term in read.asked.terms]
+    rows = [_row(read, at, bridges[at], cosines, attributes) for at in range(len(read.candidates))]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(PASSAGE_FEATURES))
+
+
+def _cosines(candidates: Sequence[Candidate]) -> list[float]:
+    """The cosine of each; one that the semantic search did not find is no nearer than the farthest that it did."""
+    given = [candidate.scores.get("semantic", 0.0) for candidate in candidates]
+    least = min((cosine for cosine in given if cosine > 0.0), default=0.0)
+    return [cosine if cosine > 0.0 else least for cosine in given]
+
+
+def has_scores(candidates: Sequence[Candidate]) -> bool:
+    """Whether the semantic search scored any of the candidates."""
+    return any(candidate.scores.get("semantic", 0.0) > 0.0 for candidate in candidates)
+
+
+def _row(read: Read, at: int, bridge: float, cosines: Sequence[float], attributes: Sequence[float]) -> list[float]:
+    asked, candidate, passage, heading = read.asked, read.candidates[at], read.passages[at], read.headings[at]
+    whole = presence(asked.terms, passage.terms, heading.terms)
+    alone = [presence(asked.terms, sentence.terms) for sentence in passage.sentences]
+    titled = [presence(asked.terms, sentence.terms, heading.terms) for sentence in passage.sentences]
+    places = [
+        name_presence(name, f"{passage.plain}\n{heading.plain}", passage.terms, heading.terms) for name in asked.names
+    ]
+    named = sum(places) / len(places) if places else 0.0
+    best = best_sentence(asked, passage, heading)
+    asked_for = [asked.partial(there, attributes) for there in alone]
+    kinds = [bool(new_finds(asked, passage, passage.in_sentence(place))) for place in range(len(passage.sentences))]
+    untold = asked.want in {Want.THING, Want.MANNER}
+    return [
+        asked.coverage(whole),
+        max(map(asked.coverage, alone), default=0.0),
+        max(map(asked.coverage, titled), default=0.0),
+        _best_pair(asked, passage, heading),
+        _missing_rarest(asked, whole),
+        named,
+        float(not places),
+        _title_named(asked, candidate),
+        _title_asked(asked, heading),
+        max(asked_for, default=0.0),
+        max(asked_for, default=0.0) * (named if places else 1.0),
+        0.0 if untold or not kinds else float(kinds[best]),
+        0.0
+        if untold
+        else max((asked.coverage(there) for there, kind in zip(titled, kinds, strict=True) if kind), default=0.0),
+        float(untold),
+        _pairs_near(asked, passage),
+        _numbers_missing(asked, passage.plain),
+        float(asked.negated and not is_negated(passage.text)),
+        float(np.log1p(len(passage.text)) - 6.0),
+        bridge,
+        candidate.scores.get("graph", 0.0),
+        _spread_cosine(cosines[at]),
+    ]
+
+
+def _spread_cosine(cosine: float) -> float:
+    return float(np.clip((cosine - COSINE_MIDDLE) / COSINE_SCALE, -3.0, 3.0)) if cosine > 0.0 else 0.0
+
+
+def _best_pair(asked: Asked, passage: Passage, heading: Passage) -> float:
+    """The coverage by two sentences that follow each other: the second often says `it`."""
+    pairs = [(one.terms, two.terms, heading.terms) for one, two in pairwise(passage.sentences)]
+    pairs = pairs or [(passage.terms, passage.terms, heading.terms)]
+    return max(asked.coverage(presence(asked.terms, *places)) for places in pairs)
+
+
+def _missing_rarest(asked: Asked, there: Sequence[float]) -> float:
+    """How much of the weightiest term is missing, as its share of the question."""
+    total = sum(asked.weights)
+    gaps = [weight * (1.0 - share) for weight, share in zip(asked.weights, there, strict=True)]
+    return max(gaps, default=0.0) / total if total else 0.0
+
+
+def _title_named(asked: Asked, candidate: Candidate) -> float:
+    """Whether the title is a name in the question, without what stands in brackets after it."""
+    title = _plain_title(candidate.title)
+    if len(title) < 2:
+        return 0.0
+    if any(title == name.plain for name in asked.names):
+        return 1.0
+    return 0.7 if title in asked.plain else 0.0
+
+
+def _plain_title(title: str) -> str:
+    return plain(title).split("(")[0].strip()
+
+
+def _title_asked(asked: Asked, heading: Passage) -> float:
+    """How much of the title stands in the question."""
+    if not heading.terms:
+        return 0.0
+    said = {spelling for term in asked.terms for spelling in (term.term, *term.others, *term.parts)}
+    return len(heading.terms & said) / len(heading.terms)
+
+
+def _pairs_near(asked: Asked, passage: Passage) -> float:
+    """The share of neighbouring terms of the question that stand near each other in the passage."""
+    pairs = list(pairwise(asked.terms))
+    if not pairs:
+        return float(bool(asked.terms) and asked.terms[0].term in passage.terms)
+    near = 0
+    for one, two in pairs:
+        here, there = passage.positions.get(one.words()[-1], ()), passage.positions.get(two.words()[0], ())
+        near += any(abs(left - right) <= NEAR for left in here for right in there)
+    return near / len(pairs)
+
+
+def _numbers_missing(asked: Asked, text: str) -> float:
+    if not asked.numbers:
+        return 0.0
+    return sum(number not in text for number in asked.numbers) / len(asked.numbers)
+
+
+def _bridges(read: Read) -> list[float]:
+    """For each candidate, how far it is named by another that the question names: "the director of X"."""
+    titles = [_plain_title(candidate.title) for candidate in read.candidates]
+    named = [_title_named(read.asked, candidate) for candidate in read.candidates]
+    return [
+        max(
+            (
+                named[other]
+                for other, passage in enumerate(read.passages)
+                if other != at and named[other] and not named[at] and len(title) > 2 and title in passage.plain
+            ),
+            default=0.0,
+        )
+        for at, title in enumerate(titles)
+    ]
+
+
+def set_evidence(read: Read) -> Features:
+    """What the candidates hold together, whichever of them is the best: see `set_features`."""
+    asked = read.asked
+    everything = frozenset().union(*(passage.terms for passage in (*read.passages, *read.headings)))
+    text = "\n".join(passage.plain for passage in (*read.passages, *read.headings))
+    named = [name_presence(name, text, everything) for name in asked.names]
+    titles = {_plain_title(candidate.title) for candidate in read.candidates}
+    titled = [any(name.plain == title for title in titles) for name in asked.names]
+    values = [
+        asked.coverage(presence(asked.terms, everything)),
+        sum(named) / len(named) if named else 0.0,
+        sum(titled) / len(titled) if titled else 0.0,
+        float(any(share < 0.5 for share in named)),
+        float(np.log1p(len(read.candidates)) - 1.5),
+    ]
+    return np.array(values, dtype=np.float64)
+
+
+def set_features(rows: Features, evidence: Features, logits: Features) -> Features:
+    """`SET_FEATURES` for the set.
+
+    `rows` are the `passage_features`, `evidence` the `set_evidence` of the same candidates, `logits` the log-odds of
+    each one's relevance.
+    """
+    order = np.argsort(-logits, kind="stable")
+    best = rows[order[0]]
+    column = {name: rows[:, at] for at, name in enumerate(PASSAGE_FEATURES)}
+    of_best = {name: float(value) for name, value in zip(PASSAGE_FEATURES, best, strict=True)}
+    ranked = [float(logits[at]) for at in order[:3]] + [-6.0] * 3
+    coverage, named, titled, unseen, count = map(float, evidence)
+    cosines = np.sort(column["semantic"])[::-1]
+    values = [
+        *ranked[:3],
+        of_best["coverage"],
+        of_best["best_sentence_with_title"],
+        of_best["attribute_with_names"],
+        of_best["kind_in_best"],
+        float(column["kind_with_coverage"].max()),
+        float(column["bridge"].max()),
+        float(column["numbers_missing"].min()),
+        coverage,
+        named,
+        titled,
+        unseen,
+        count,
+        float(cosines[0]),
+        float(cosines[0] - cosines[min(4, len(cosines) - 1)]),
+    ]
+    return np.array(values, dtype=np.float64)
+
+
+def is_relational(question: Question) -> bool:
+    """Whether the answer may hang on several passages: how things compare, relate or follow from each other."""
+    return question.classification is not None and question.classification.type is QueryType.RELATIONSHIP

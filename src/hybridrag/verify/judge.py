@@ -1,0 +1,206 @@
+"""Judge by evidence alone, on this machine: does a passage bear on the question, do all together hold its answer?"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from hybridrag.protocols import Candidate, Judgement, Question
+from hybridrag.result import Ok, Result
+from hybridrag.verify.features import (
+    NEED_SCORES,
+    PASSAGE_FEATURES,
+    SET_FEATURES,
+    Features,
+    Read,
+    has_scores,
+    is_relational,
+    passage_features,
+    read_all,
+    set_evidence,
+    set_features,
+)
+from hybridrag.verify.missing import say_missing
+from hybridrag.verify.read import is_theme, presence
+
+MAX_JUDGED = 20
+"""Candidates that are read: an answer is within the first ones or not found; what follows gets the least grade."""
+
+MOST_CERTAIN = 6.0
+"""Log-odds are cut here, at 0.25 %: no count of words is surer than that."""
+
+
+ON_THEME = 0.8
+"""How far a passage is taken to speak of the whole when the question names no subject."""
+
+OFF_THEME, MOST_ON_THEME = 0.1, 0.9
+"""The relevance of a passage that has no word of the subject, and of one that has all."""
+
+BREADTH_SUFFICES = (0.05, 0.35, 0.6, 0.8)
+"""The chance that passages of none, one, two, or three documents and more make an overview."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """A logistic regression with its own shift for Japanese, calibrated for each language."""
+
+    features: tuple[str, ...]
+    middle: tuple[float, ...]
+    scale: tuple[float, ...]
+    weights: tuple[float, ...]
+    japanese: tuple[float, ...]
+    """Added to the weights for a Japanese question."""
+    bias: float
+    japanese_bias: float
+    calibration: Mapping[str, tuple[float, float]]
+    """`en` or `ja` -> factor and shift of the log-odds (Platt)."""
+
+    def logits(self, rows: Features, names: Sequence[str], *, japanese: bool) -> Features:
+        """The calibrated log-odds of each row, whose columns are `names`."""
+        columns = [names.index(feature) for feature in self.features]
+        standard = (rows[:, columns] - np.array(self.middle)) / np.array(self.scale)
+        weights, bias = np.array(self.weights), self.bias
+        if japanese:
+            weights, bias = weights + np.array(self.japanese), bias + self.japanese_bias
+        factor, shift = self.calibration["ja" if japanese else "en"]
+        found: Features = np.clip((standard @ weights + bias) * factor + shift, -MOST_CERTAIN, MOST_CERTAIN)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two regressions that judge one kind of question."""
+
+    relevance: Logistic
+    sufficiency: Logistic
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """What was fitted: for questions about one thing and for relations, with the scores of the searches and without."""
+
+    local: Pair
+    relational: Pair
+    bare_local: Pair
+    bare_relational: Pair
+
+    @classmethod
+    def read(cls, text: str) -> Coefficients:
+        """The coefficients in TOML, as `scripts/fit_judge.py` writes them."""
+        tables = tomllib.loads(text)
+        pairs = {
+            kind: Pair(_logistic(tables[kind]["relevance"]), _logistic(tables[kind]["sufficiency"])) for kind in KINDS
+        }
+        return cls(**pairs)
+
+    def of(self, *, relational: bool, scored: bool) -> Pair:
+        """The regressions for such a question and such candidates."""
+        if scored:
+            return self.relational if relational else self.local
+        return self.bare_relational if relational else self.bare_local
+
+
+KINDS = ("local", "relational", "bare_local", "bare_relational")
+"""The tables of the coefficients."""
+
+
+def _logistic(table: Mapping[str, Any]) -> Logistic:
+    rows = table["weights"]
+    return Logistic(
+        features=tuple(rows),
+        middle=tuple(row[0] for row in rows.values()),
+        scale=tuple(row[1] for row in rows.values()),
+        weights=tuple(row[2] for row in rows.values()),
+        japanese=tuple(row[3] for row in rows.values()),
+        bias=table["bias"],
+        japanese_bias=table["japanese_bias"],
+        calibration={language: (pair[0], pair[1]) for language, pair in table["calibration"].items()},
+    )
+
+
+@lru_cache(maxsize=1)
+def default_coefficients() -> Coefficients:
+    """The coefficients that ship with the package."""
+    return Coefficients.read(resources.files(__package__).joinpath("judge.toml").read_text(encoding="utf-8"))
+
+
+class LocalJudge:
+    """Weighs how far the question is covered, and whether something of the kind it asks for stands there.
+
+    LocalJudge().judge(Question("When was Orin Works founded?"), [Candidate(id="1", text="Orin Works was founded in
+    1987.", score=1.0)]) -> Ok(relevance about .9, sufficient about .8)
+
+    Needs no model and no network; thread-safe; never fails.
+    """
+
+    def __init__(self, coefficients: Coefficients | None = None, *, trust_cosines: bool = True) -> None:
+        """`trust_cosines` off judges by the text alone: for an embedding model other than the default one."""
+        self._given = coefficients
+        self._trust_cosines = trust_cosines
+
+    @property
+    def name(self) -> str:
+        """What the trace calls it."""
+        return "local"
+
+    def judge(
+        self,
+        question: Question,
+        candidates: Sequence[Candidate],
+        *,
+        timeout: float | None = None,  # noqa: ARG002 (part of the protocol; a few milliseconds need none)
+    ) -> Result[Judgement]:
+        """The probability that each candidate bears on the question, and that all together answer it."""
+        read = read_all(question, candidates[:MAX_JUDGED])
+        if not candidates:
+            return Ok(Judgement((), 0.0, say_missing(read)))
+        relevance, sufficient, values = weigh_theme(read) if is_theme(question) else self.weigh(read)
+        rest = (min(relevance),) * (len(candidates) - len(relevance))
+        missing = () if sufficient >= 0.5 else say_missing(read)
+        return Ok(Judgement((*relevance, *rest), sufficient, missing, values))
+
+    def weigh(self, read: Read) -> tuple[tuple[float, ...], float, dict[str, float]]:
+        """The relevance of each, the sufficiency of all, and what that rests on by name."""
+        scored = self._trust_cosines and has_scores(read.candidates)
+        known = (self._given or default_coefficients()).of(relational=is_relational(read.question), scored=scored)
+        japanese = read.asked.language == "ja"
+        rows = passage_features(read)
+        logits = known.relevance.logits(rows, PASSAGE_FEATURES, japanese=japanese)
+        row = set_features(rows, set_evidence(read), logits)
+        odds = known.sufficiency.logits(row[None, :], SET_FEATURES, japanese=japanese)[0]
+        shown = {
+            name: round(float(value), 4)
+            for name, value in zip(SET_FEATURES, row, strict=True)
+            if scored or name not in NEED_SCORES
+        }
+        return tuple(float(value) for value in probability(logits)), float(probability(odds)), shown
+
+
+def weigh_theme(read: Read) -> tuple[tuple[float, ...], float, dict[str, float]]:
+    """As `LocalJudge.weigh`, for a question about the whole: by rule, as no words of an overview must recur.
+
+    "What are the main themes?" with passages of three documents -> each .75, together .8
+    "What do the reports say about fees overall?": a passage counts by how far it speaks of fees.
+    """
+    asked = read.asked
+    covered = [
+        asked.coverage(presence(asked.terms, passage.terms, heading.terms)) if asked.terms else ON_THEME
+        for passage, heading in zip(read.passages, read.headings, strict=True)
+    ]
+    relevance = tuple(min(MOST_ON_THEME, OFF_THEME + share * (MOST_ON_THEME - OFF_THEME)) for share in covered)
+    pairs = zip(read.candidates, relevance, strict=True)
+    sources = {candidate.title or candidate.id for candidate, chance in pairs if chance >= 0.5}
+    breadth = BREADTH_SUFFICES[min(len(sources), len(BREADTH_SUFFICES) - 1)]
+    return relevance, breadth, {"documents": float(len(sources))}
+
+
+def probability(logits: Features | float) -> Features:
+    """Log-odds as a probability: 0 -> 0.5."""
+    found: Features = 1.0 / (1.0 + np.exp(-np.asarray(logits, dtype=np.float64)))
+    return found

@@ -1,0 +1,169 @@
+"""The local judge: does a passage bear on the question, do all together hold its answer?"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybridrag.protocols import Candidate, Judge, Judgement, Question
+from hybridrag.queries.classify import classify
+from hybridrag.verify.features import PASSAGE_FEATURES, has_scores, passage_features, read_all
+from hybridrag.verify.judge import MAX_JUDGED, LocalJudge, default_coefficients
+from hybridrag.verify.wants import Want, wanted
+from model_strategies import SETTINGS
+
+
+def asked(text: str, *, classified: bool = True) -> Question:
+    return Question(text, classification=classify(text) if classified else None)
+
+
+def passage(text: str, *, title: str = "", score: float = 0.5, **scores: float) -> Candidate:
+    return Candidate(id=text[:20] or "empty", text=text, title=title, score=score, scores=scores)
+
+
+def judged(question: Question, *candidates: Candidate) -> Judgement:
+    return LocalJudge().judge(question, candidates).unwrap()
+
+
+FOUNDED = passage("Orin Works was founded in 1987 by Mira Vell in the harbour town of Tessel.", title="Orin Works")
+PRODUCTS = passage("The company sells wall clocks and barometers. They are made of oak.", title="Orin Works")
+WEATHER = passage("Rain is expected over the northern hills. Farmers should cover their hay.", title="Weather")
+
+
+def test_the_local_judge_is_a_judge() -> None:
+    assert isinstance(LocalJudge(), Judge)
+    assert LocalJudge().name == "local"
+
+
+def test_a_passage_that_answers_is_more_relevant_than_one_that_does_not() -> None:
+    found = judged(asked("When was Orin Works founded?"), FOUNDED, PRODUCTS, WEATHER)
+    assert found.relevance[0] > found.relevance[1] > found.relevance[2]
+
+
+def test_candidates_with_the_answer_suffice_more_than_those_without() -> None:
+    question = asked("When was Orin Works founded?")
+    assert judged(question, FOUNDED).sufficient > 0.5 > judged(question, WEATHER).sufficient
+
+
+def test_the_same_holds_in_japanese() -> None:
+    question = asked("オリン製作所を創業したのは誰ですか")
+    with_answer = passage("オリン製作所は1987年に三浦梨花が創業した時計メーカーである。", title="オリン製作所")
+    without = passage("北の丘では雨が予想される。農家は干し草を覆うこと。", title="天気")
+    found = judged(question, with_answer, without)
+    assert found.relevance[0] > found.relevance[1]
+    assert judged(question, with_answer).sufficient > judged(question, without).sufficient
+
+
+def test_no_candidates_are_not_sufficient_and_say_what_is_missing() -> None:
+    found = judged(asked("When was Orin Works founded?"))
+    assert found == Judgement((), 0.0, ("Nothing on Orin Works.",))
+
+
+def test_what_is_missing_is_said_where_it_does_not_suffice() -> None:
+    found = judged(asked("When was Orin Works founded?"), WEATHER)
+    assert found.missing == ("Nothing on Orin Works.",)
+
+
+def test_scores_of_the_searches_are_used_where_there_are_any() -> None:
+    question = asked("When was Orin Works founded?")
+    near, far = passage(FOUNDED.text, semantic=0.93), passage(FOUNDED.text, semantic=0.76)
+    assert has_scores([near])
+    assert not has_scores([FOUNDED])
+    assert judged(question, near).relevance[0] > judged(question, far).relevance[0]
+
+
+def test_cosines_of_another_model_can_be_left_out() -> None:
+    question = asked("When was Orin Works founded?")
+    scored = passage(FOUNDED.text, title=FOUNDED.title, semantic=0.2)
+    distrusting = LocalJudge(trust_cosines=False)
+    assert distrusting.judge(question, [scored]).unwrap() == distrusting.judge(question, [FOUNDED]).unwrap()
+
+
+def test_a_candidate_that_the_semantic_search_did_not_find_is_as_far_as_the_farthest() -> None:
+    question = asked("When was Orin Works founded?")
+    rows = passage_features(
+        read_all(question, [passage("a", semantic=0.9), passage("b", semantic=0.8), passage("c", keyword=0.5)])
+    )
+    cosines = rows[:, PASSAGE_FEATURES.index("semantic")]
+    assert cosines[2] == cosines[1] < cosines[0]
+
+
+def test_a_title_lends_its_words_to_the_passage_under_it() -> None:
+    question = asked("When was Orin Works founded?")
+    titled = passage("It was founded in 1987.", title="Orin Works")
+    bare = passage("It was founded in 1987.")
+    assert judged(question, titled).relevance[0] > judged(question, bare).relevance[0]
+
+
+def test_candidates_beyond_the_first_ones_get_the_least_relevance() -> None:
+    many = [FOUNDED, *[WEATHER] * MAX_JUDGED]
+    found = judged(asked("When was Orin Works founded?"), *many)
+    assert len(found.relevance) == len(many)
+    assert found.relevance[-1] == min(found.relevance)
+
+
+def test_an_overview_is_judged_by_breadth() -> None:
+    question = asked("What are the main themes of these documents?")
+    several = [passage(f"Text {name}.", title=name) for name in "ABC"]
+    assert judged(question, *several).sufficient > 0.5 > judged(question, several[0]).sufficient
+
+
+def test_an_overview_of_a_subject_needs_passages_on_it() -> None:
+    question = asked("Summarise what these documents say overall about harbour fees")
+    on = [passage("The harbour fees rose again.", title=name) for name in "ABC"]
+    off = [passage("The bakery closed.", title=name) for name in "ABC"]
+    assert judged(question, *on).sufficient > judged(question, *off).sufficient
+
+
+def test_the_judgement_shows_what_it_rests_on() -> None:
+    reasons = judged(asked("When was Orin Works founded?"), FOUNDED).reasons
+    assert reasons["names_unseen"] == 0.0
+    assert reasons["coverage_of_best"] == 1.0
+    assert "semantic" not in reasons
+
+
+def test_the_coefficients_name_features_that_exist() -> None:
+    known = default_coefficients()
+    for pair in (known.local, known.relational, known.bare_local, known.bare_relational):
+        assert set(pair.relevance.features) <= set(PASSAGE_FEATURES)
+    assert "semantic" not in known.bare_local.relevance.features
+
+
+@SETTINGS
+@given(st.text(max_size=80), st.lists(st.text(max_size=200), max_size=4), st.booleans())
+def test_any_text_gets_a_judgement_within_bounds(question: str, texts: list[str], classified: bool) -> None:
+    found = judged(asked(question, classified=classified), *map(passage, texts))
+    assert len(found.relevance) == len(texts)
+    assert all(0.0 <= chance <= 1.0 for chance in (*found.relevance, found.sufficient))
+
+
+@pytest.mark.parametrize(
+    ("question", "want"),
+    [
+        ("When was Orin Works founded?", Want.DATE),
+        ("In what year did the mill open?", Want.DATE),
+        ("How long ago did it close?", Want.DATE),
+        ("How many people work there?", Want.NUMBER),
+        ("What is the population of Tessel?", Want.NUMBER),
+        ("Who founded Orin Works?", Want.PERSON),
+        ("Which actor played the lead?", Want.PERSON),
+        ("Where is Tessel?", Want.PLACE),
+        ("In which country was Mira Vell born?", Want.PLACE),
+        ("When Mira Vell moved to Tessel, what did she open?", Want.THING),
+        ("Why did the mill close?", Want.REASON),
+        ("How is oak dried?", Want.MANNER),
+        ("What is a barometer?", Want.THING),
+        ("Orin Works", Want.THING),
+        ("オリン製作所はいつ創業しましたか", Want.DATE),
+        ("従業員は何人ですか", Want.NUMBER),
+        ("入場料はいくらですか", Want.NUMBER),
+        ("創業したのは誰ですか", Want.PERSON),
+        ("本社はどこにありますか", Want.PLACE),
+        ("なぜ閉鎖されたのですか", Want.REASON),
+        ("どうやって乾燥させますか", Want.MANNER),
+        ("気圧計とは何ですか", Want.THING),
+    ],
+)
+def test_a_question_says_what_kind_of_thing_it_wants(question: str, want: Want) -> None:
+    assert wanted(question) is want
