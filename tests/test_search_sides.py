@@ -42,6 +42,12 @@ def test_a_title_counts_before_a_mention() -> None:
     assert represent_sides([10, 1, 12], [A, side], first=2).keys == (1, 12, 10)
 
 
+def test_beside_two_titles_a_name_that_is_only_mentioned_is_no_side() -> None:
+    titled = Named("B", titled=(10, 11))
+    assert represent_sides([1, 10, 2, 30], [A, Named("Film", mentioned=(30,)), titled], first=3).promotions == ()
+    assert represent_sides([1, 2, 3, 30], [A, Named("Film", mentioned=(30,))], first=3).promotions != ()
+
+
 def test_one_name_is_no_comparison() -> None:
     assert represent_sides([1, 2], [B], first=1).keys == (1, 2)
 

@@ -45,15 +45,19 @@ def represent_sides(ranked: Sequence[int], sides: Sequence[Named], *, first: int
 
     A side that has none there gets its best ranked one or, where no search found any, the one that is most about it.
     It takes the last of the first places, and the last result there that is no side's only one makes room; all
-    others keep their order. Fewer than two sides change nothing.
+    others keep their order. Fewer than two sides change nothing. A name without a document of its own counts as a side
+    only while fewer than two others are represented: in "A (Film) or B", Film is a name and no side.
     """
     missing = tuple(side.name for side in sides if not side.about)
-    known = [side for side in sides if side.about][:MOST_SIDES]
+    # Those with a title first: a name that is only mentioned must not take their place.
+    known = sorted((side for side in sides if side.about), key=lambda side: not side.titled)[:MOST_SIDES]
     order = list(ranked)
     ranks = {key: rank for rank, key in enumerate(ranked, start=1)}
     promoted: list[tuple[int, str]] = []
     for side in known if len(sides) >= FEWEST_SIDES else ():
-        if not set(order[:first]).isdisjoint(side.about):
+        present = sum(not set(order[:first]).isdisjoint(other.about) for other in known)
+        served = present >= FEWEST_SIDES and not side.titled
+        if served or not set(order[:first]).isdisjoint(side.about):
             continue
         key = min(side.about, key=lambda it: ranks.get(it, len(ranks) + 1))
         if _move_up(order, key, needed=_needed(order[:first], known), first=first):
