@@ -1,0 +1,74 @@
+"""What `answer()` gives: sentences with citations, or a plain abstention that says what is missing."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from hybridrag.types.base import Model
+from hybridrag.types.results import SearchResultSources
+
+EXTRACTIVE = "extractive"
+"""`generated_by` of an answer that is made of the documents' own sentences."""
+
+
+class Citation(Model):
+    """Where a statement of the answer stands: characters `start` to `end` (exclusive) of a result's text."""
+
+    number: int = Field(ge=1)
+    """The number that stands in brackets in the answer."""
+    result_id: str
+    """The id of the result."""
+    start: int = Field(ge=0)
+    """The first character of the quotation within the result's text."""
+    end: int = Field(ge=0)
+    """The first character after it."""
+    sources: SearchResultSources | None = None
+    """The document, page and line of the result, where they are known."""
+
+    @model_validator(mode="after")
+    def _start_before_end(self) -> Self:
+        if self.start >= self.end:
+            msg = f"start ({self.start}) must be before end ({self.end})"
+            raise ValueError(msg)
+        return self
+
+
+class AnswerSentence(Model):
+    """One statement of the answer, and the citations that carry it."""
+
+    text: str
+    """The statement, without the numbers in brackets."""
+    citations: tuple[int, ...] = ()
+    """The numbers of its citations; at least one for every statement that is given as an answer."""
+
+
+class Answer(Model):
+    """An answer with its citations, or an abstention."""
+
+    text: str
+    """The whole answer to show, with citation numbers in brackets: "Orin Works was founded in 1987. [1]"."""
+    sentences: tuple[AnswerSentence, ...] = ()
+    """The same, statement by statement; empty when nothing is answered."""
+    citations: tuple[Citation, ...] = ()
+    """What the numbers stand for, in their order."""
+    abstained: bool = False
+    """Whether the results do not suffice, so that no answer is given."""
+    missing: tuple[str, ...] = ()
+    """What would have to be found to answer; empty for an answer."""
+    generated_by: str = EXTRACTIVE
+    """`extractive` for sentences of the documents themselves, else the name of the LLM that wrote it."""
+
+    @model_validator(mode="after")
+    def _every_number_leads_somewhere(self) -> Self:
+        """A number without a citation behind it would be a claim that nobody can check."""
+        known = {citation.number for citation in self.citations}
+        cited = {number for sentence in self.sentences for number in sentence.citations}
+        if cited - known:
+            msg = f"there is no citation {min(cited - known)}"
+            raise ValueError(msg)
+        if self.abstained and self.sentences:
+            msg = "an abstention holds no statements"
+            raise ValueError(msg)
+        return self
