@@ -1,0 +1,155 @@
+"""How often the judge is right: `python -m benchmarks.verify --data DIR [--train DIR] [--cases FILE]`.
+
+- Sufficiency: do the passages hold the answer? Right of all, each case judged by regressions fitted to the others
+  (5 folds, all sets pooled, passages of one document in one fold); by the text alone; and with how the question is
+  put added, which the judge does without.
+- Reliability: of the sets judged sufficient with a probability within a band, how many were.
+- Verdict: correct, ambiguous or incorrect over a corpus half of whose documents are held outside.
+- Time for ten candidates.
+
+`--cases FILE` keeps what was read and searched, for the next time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.report import Table
+from benchmarks.verify_cases import SPLIT, Case, kept_cases
+from benchmarks.verify_fit import Guess, Row, cross_validate, rows_of
+from hybridrag.protocols import Judgement
+from hybridrag.verify.grade import set_score, verdict
+from hybridrag.verify.judge import LocalJudge
+from hybridrag.verify.read import read_passage
+
+BANDS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+VERDICTS = ("correct", "ambiguous", "incorrect")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.verify", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--train", type=Path, help="folder of the training rows")
+    parser.add_argument("--cases", type=Path, help="where the cases are kept")
+    options = parser.parse_args(arguments)
+    cases = kept_cases(options.cases, options.data, options.train)
+    for table in run(cases):
+        table.print()
+
+
+def run(cases: Sequence[Case]) -> list[Table]:
+    """Every table."""
+    rows = rows_of(cases)
+    full, bare = cross_validate(rows), cross_validate(rows, scored=False)
+    styled = cross_validate(rows, style=True)
+    return [
+        sufficiency_table({"evidence": full, "text alone": bare, "with style": styled}),
+        reliability_table(full),
+        relevance_table(full),
+        *(verdict_table(name, full) for name in SPLIT),
+        time_table(rows),
+    ]
+
+
+def sufficiency_table(runs: dict[str, list[Guess]]) -> Table:
+    """Right in percent, per set."""
+    sources = list(dict.fromkeys(guess.row.case.source for guesses in runs.values() for guess in guesses))
+    table = []
+    for source in sources:
+        here = {name: [guess for guess in guesses if guess.row.case.source == source] for name, guesses in runs.items()}
+        first = next(iter(here.values())) or here["text alone"]
+        labels = [guess.row.case.sufficient for guess in first]
+        often = max(Counter(labels).values()) / len(labels)
+        table.append([source, len(labels), often * 100, *(_right(guesses) for guesses in here.values())])
+    return Table("Sufficiency, right %", ["set", "cases", "always the commoner", *runs], table)
+
+
+def _right(guesses: Sequence[Guess]) -> float:
+    if not guesses:
+        return float("nan")
+    return 100 * float(np.mean([(guess.sufficient >= 0.5) == guess.row.case.sufficient for guess in guesses]))
+
+
+def reliability_table(guesses: Sequence[Guess]) -> Table:
+    """Said against so, per band and language."""
+    table = []
+    for low, high in pairwise(BANDS):
+        cells: list[object] = [f"{low:g}-{high:g}"]
+        for japanese in (False, True):
+            here = [g for g in guesses if g.row.japanese is japanese and low <= g.sufficient < high]
+            said = float(np.mean([g.sufficient for g in here])) if here else float("nan")
+            so = float(np.mean([g.row.case.sufficient for g in here])) if here else float("nan")
+            cells += [len(here), said, so]
+        table.append(cells)
+    return Table("Reliability of the sufficiency", ["band", "en cases", "said", "so", "ja cases", "said", "so"], table)
+
+
+def relevance_table(guesses: Sequence[Guess]) -> Table:
+    """Said against so, for single passages."""
+    table = []
+    for low, high in pairwise(BANDS):
+        cells: list[object] = [f"{low:g}-{high:g}"]
+        for japanese in (False, True):
+            pairs = [
+                (float(said), so)
+                for guess in guesses
+                if guess.row.japanese is japanese and guess.row.case.relevant is not None
+                for said, so in zip(guess.relevance, guess.row.case.relevant, strict=True)
+                if low <= said < high
+            ]
+            cells += [len(pairs), *(np.mean(pairs, axis=0).tolist() if pairs else (float("nan"), float("nan")))]
+        table.append(cells)
+    return Table(
+        "Reliability of the relevance", ["band", "en passages", "said", "so", "ja passages", "said", "so"], table
+    )
+
+
+def verdict_table(name: str, guesses: Sequence[Guess]) -> Table:
+    """Expected against given verdicts over a split corpus."""
+    here = [guess for guess in guesses if guess.row.case.source == f"split_{name}"]
+    given = [
+        (guess.row.case.expected, verdict(set_score(Judgement(tuple(guess.relevance), guess.sufficient))).value)
+        for guess in here
+    ]
+    counts = Counter(given)
+    right = sum(count for (expected, got), count in counts.items() if expected == got)
+    rows = [[expected, *(counts[expected, got] for got in VERDICTS)] for expected in VERDICTS]
+    share = 100 * right / max(1, len(given))
+    sure = sum(count for (expected, got), count in counts.items() if "ambiguous" not in {expected, got})
+    sure_right = sum(count for (expected, got), count in counts.items() if expected == got != "ambiguous")
+    title = (
+        f"Verdicts on {name}: {share:.1f} % of {len(given)} as expected; "
+        f"{100 * sure_right / max(1, sure):.1f} % of {sure} where neither is ambiguous"
+    )
+    return Table(title, ["expected", *VERDICTS], rows)
+
+
+def time_table(rows: Sequence[Row]) -> Table:
+    """Milliseconds of processor time to judge ten candidates that were not read before."""
+    judge = LocalJudge()
+    table = []
+    for language in ("en", "ja"):
+        sets = [row.case for row in rows if row.case.language == language and len(row.case.candidates) >= 10][:60]
+        taken, characters = [], []
+        for case in sets:
+            read_passage.cache_clear()
+            began = time.process_time()
+            judge.judge(case.question, case.candidates[:10])
+            taken.append((time.process_time() - began) * 1000)
+            characters.append(sum(len(candidate.text) for candidate in case.candidates[:10]))
+        if taken:
+            p50, p95 = np.percentile(taken, (50, 95))
+            table.append([language, len(taken), int(np.mean(characters)), float(p50), float(p95)])
+    return Table("Time for ten candidates, processor ms", ["language", "sets", "characters", "p50", "p95"], table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""Fit the judge's regressions to labelled cases, and cross-validate them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.verify_cases import Case
+from hybridrag.verify.features import (
+    NEED_SCORES,
+    PASSAGE_FEATURES,
+    SET_FEATURES,
+    Features,
+    has_scores,
+    is_relational,
+    passage_features,
+    read_all,
+    set_evidence,
+    set_features,
+)
+from hybridrag.verify.judge import KINDS, MOST_CERTAIN, Coefficients, Logistic, Pair
+from hybridrag.verify.wants import Want
+
+PASSAGE_SET = tuple(name for name in PASSAGE_FEATURES if name != "graph")
+SET_LOCAL = (
+    *("best", "second", "coverage_of_best", "sentence_of_best", "attribute_of_best", "kind_in_best"),
+    *("kind_with_coverage", "numbers_missing", "names_unseen", "semantic"),
+)
+SET_RELATIONAL = tuple(name for name in SET_FEATURES if name not in {"kind_in_best", "kind_with_coverage"})
+"""What each regression rests on; chosen by cross-validation on the same cases."""
+
+STYLE_FEATURES = ("wants_date", "wants_number", "wants_person", "wants_place", "wants_thing", "terms", "negated")
+"""How the question is put. Labelled sets have habits of asking; the judge does without them."""
+
+SHRINK, SHRINK_JAPANESE = 5.0, 10.0
+"""L2 penalties in units of cases: of the weights, and of what Japanese adds to them."""
+
+PER_SET = 400.0
+"""Every set counts as so many cases, whatever its size."""
+
+FOLDS = 5
+_STYLES = (Want.DATE, Want.NUMBER, Want.PERSON, Want.PLACE, Want.THING)
+
+
+@dataclass(slots=True)
+class Row:
+    """A case as the regressions see it."""
+
+    case: Case
+    passages: Features
+    evidence: Features
+    style: Features
+    scored: bool
+    relational: bool
+    japanese: bool
+    fold: int = 0
+
+
+def rows_of(cases: Iterable[Case]) -> list[Row]:
+    """The features of every case that has candidates, dealt into folds by group."""
+    rows = []
+    folds: dict[str, int] = {}
+    rng = np.random.default_rng(1)
+    for case in cases:
+        if not case.candidates:
+            continue
+        read = read_all(case.question, case.candidates)
+        asked = read.asked
+        style = [*(float(asked.want is want) for want in _STYLES), len(asked.terms) / 10.0, float(asked.negated)]
+        fold = folds.setdefault(f"{case.source}/{case.group}", int(rng.integers(FOLDS)))
+        rows.append(
+            Row(
+                case,
+                passage_features(read),
+                set_evidence(read),
+                np.array(style),
+                has_scores(case.candidates),
+                is_relational(case.question),
+                asked.language == "ja",
+                fold,
+            )
+        )
+    return rows
+
+
+def fit_logistic(
+    values: Features, labels: Features, japanese: Features, weights: Features, features: Sequence[str]
+) -> Logistic:
+    """A logistic regression with an addition for Japanese, by Newton's method."""
+    middle = np.average(values, axis=0, weights=weights)
+    scale = np.sqrt(np.average((values - middle) ** 2, axis=0, weights=weights)) + 1e-6
+    standard = (values - middle) / scale
+    design = np.c_[standard, standard * japanese[:, None], japanese, np.ones(len(values))]
+    count = values.shape[1]
+    penalty = np.r_[np.full(count, SHRINK), np.full(count, SHRINK_JAPANESE), SHRINK_JAPANESE, 1e-6]
+    found = np.zeros(design.shape[1])
+    for _ in range(40):
+        chance = 1.0 / (1.0 + np.exp(-np.clip(design @ found, -30.0, 30.0)))
+        slope = design.T @ (weights * (chance - labels)) + penalty * found
+        bend = (design * (weights * chance * (1.0 - chance))[:, None]).T @ design + np.diag(penalty)
+        step = np.linalg.solve(bend, slope)
+        found -= step
+        if np.abs(step).max() < 1e-6:
+            break
+    return Logistic(
+        features=tuple(features),
+        middle=tuple(map(float, middle)),
+        scale=tuple(map(float, scale)),
+        weights=tuple(map(float, found[:count])),
+        japanese=tuple(map(float, found[count : 2 * count])),
+        bias=float(found[-1]),
+        japanese_bias=float(found[-2]),
+        calibration={"en": (1.0, 0.0), "ja": (1.0, 0.0)},
+    )
+
+
+def fit_platt(logits: Features, labels: Features, weights: Features) -> tuple[float, float]:
+    """The factor and shift that make log-odds true to the labels."""
+    design = np.c_[logits, np.ones(len(logits))]
+    found = np.array([1.0, 0.0])
+    for _ in range(40):
+        chance = 1.0 / (1.0 + np.exp(-np.clip(design @ found, -30.0, 30.0)))
+        slope = design.T @ (weights * (chance - labels))
+        bend = (design * (weights * chance * (1.0 - chance))[:, None]).T @ design + 1e-3 * np.eye(2)
+        step = np.linalg.solve(bend, slope)
+        found -= step
+        if np.abs(step).max() < 1e-6:
+            break
+    return float(found[0]), float(found[1])
+
+
+def _balance(rows: Sequence[Row]) -> Features:
+    sizes = Counter(row.case.source for row in rows)
+    return np.array([PER_SET / sizes[row.case.source] for row in rows])
+
+
+def _relevance(rows: Sequence[Row], features: Sequence[str]) -> Logistic:
+    known = [row for row in rows if row.case.relevant is not None]
+    columns = [PASSAGE_FEATURES.index(name) for name in features]
+    sizes = [len(row.passages) for row in known]
+    # A passage of a set of ten counts less than one alone, and a set of ten more than one passage.
+    weights = np.repeat(_balance(known) * np.array([2.0 if size > 1 else 1.0 for size in sizes]) / sizes, sizes)
+    return fit_logistic(
+        np.concatenate([row.passages[:, columns] for row in known]),
+        np.concatenate([np.array(row.case.relevant, dtype=np.float64) for row in known]),
+        np.repeat([float(row.japanese) for row in known], sizes),
+        weights,
+        features,
+    )
+
+
+def set_values(row: Row, relevance: Logistic, names: Sequence[str]) -> Features:
+    """The named features of a set; style counts among them."""
+    logits = relevance.logits(row.passages, PASSAGE_FEATURES, japanese=row.japanese)
+    values = dict(zip(SET_FEATURES, set_features(row.passages, row.evidence, logits), strict=True))
+    values.update(zip(STYLE_FEATURES, row.style, strict=True))
+    return np.array([values[name] for name in names])
+
+
+def _sufficiency(rows: Sequence[Row], relevance: Logistic, features: Sequence[str]) -> Logistic:
+    return fit_logistic(
+        np.array([set_values(row, relevance, features) for row in rows]),
+        np.array([float(row.case.sufficient) for row in rows]),
+        np.array([float(row.japanese) for row in rows]),
+        _balance(rows),
+        features,
+    )
+
+
+def fit_pair(rows: Sequence[Row], *, relational: bool, scored: bool, style: bool = False) -> Pair:
+    """Both regressions, uncalibrated."""
+    named = [name for name in PASSAGE_FEATURES if relational or name in PASSAGE_SET]
+    passage = [name for name in named if scored or name not in NEED_SCORES]
+    together = [name for name in (SET_RELATIONAL if relational else SET_LOCAL) if scored or name not in NEED_SCORES]
+    relevance = _relevance(rows, passage)
+    return Pair(relevance, _sufficiency(rows, relevance, [*together, *(STYLE_FEATURES if style else ())]))
+
+
+def predict(pair: Pair, row: Row) -> tuple[Features, float]:
+    """The log-odds of each passage and of the set."""
+    passages = pair.relevance.logits(row.passages, PASSAGE_FEATURES, japanese=row.japanese)
+    names = pair.sufficiency.features
+    values = set_values(row, pair.relevance, names)
+    return passages, float(pair.sufficiency.logits(values[None, :], names, japanese=row.japanese)[0])
+
+
+def calibrated(pair: Pair, rows: Sequence[Row], *, relational: bool, scored: bool, style: bool = False) -> Pair:
+    """The pair with factors and shifts from predictions for cases that it was not fitted on."""
+    guesses: list[tuple[Row, float]] = []
+    for fold in sorted({row.fold for row in rows}):
+        rest = fit_pair([row for row in rows if row.fold != fold], relational=relational, scored=scored, style=style)
+        guesses += [(row, predict(rest, row)[1]) for row in rows if row.fold == fold]
+    by_set: dict[str, tuple[float, float]] = {"en": (1.0, 0.0), "ja": (1.0, 0.0)}
+    for language, japanese in (("en", False), ("ja", True)):
+        here = [guess for guess in guesses if guess[0].japanese is japanese]
+        if here:
+            labels = np.array([float(row.case.sufficient) for row, _ in here])
+            balance = _balance([row for row, _ in here])
+            by_set[language] = fit_platt(np.array([odds for _, odds in here]), labels, balance)
+    return replace(pair, sufficiency=replace(pair.sufficiency, calibration=by_set))
+
+
+def fit_kind(rows: Sequence[Row], *, relational: bool, scored: bool, style: bool = False) -> Pair:
+    """The calibrated pair for one kind of question."""
+    fitting = [row for row in rows if row.relational is relational and (row.scored or not scored)]
+    pair = fit_pair(fitting, relational=relational, scored=scored, style=style)
+    return calibrated(pair, fitting, relational=relational, scored=scored, style=style)
+
+
+def fit_all(rows: Sequence[Row]) -> Coefficients:
+    """Every table that the judge ships with."""
+    pairs = {
+        kind: fit_kind(rows, relational=kind.endswith("relational"), scored=not kind.startswith("bare"))
+        for kind in KINDS
+    }
+    return Coefficients(**pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What was predicted for a case by regressions that had not seen it."""
+
+    row: Row
+    relevance: Features
+    sufficient: float
+
+
+def cross_validate(rows: Sequence[Row], *, scored: bool = True, style: bool = False) -> list[Guess]:
+    """A prediction for every case, from the cases of the other folds."""
+    guesses = []
+    for relational in (False, True):
+        kind = [row for row in rows if row.relational is relational and (row.scored or not scored)]
+        for fold in range(FOLDS):
+            rest, held = [row for row in kind if row.fold != fold], [row for row in kind if row.fold == fold]
+            if not held:
+                continue
+            pair = fit_kind(rest, relational=relational, scored=scored, style=style)
+            for row in held:
+                passages, odds = predict(pair, row)
+                guesses.append(Guess(row, _chance(passages), float(_chance(np.array(odds)))))
+    return guesses
+
+
+def _chance(odds: Features) -> Features:
+    found: Features = 1.0 / (1.0 + np.exp(-np.clip(odds, -MOST_CERTAIN, MOST_CERTAIN)))
+    return found
+
+
+def as_toml(coefficients: Coefficients, note: Mapping[str, int]) -> str:
+    """The coefficients as the judge reads them, and what they were fitted to."""
+    lines = [
+        "# Written by `python -m scripts.fit_judge`. Under weights: middle, scale, weight, what Japanese adds to it.",
+        "# Fitted to these numbers of cases: " + ", ".join(f"{name} {count}" for name, count in note.items()),
+    ]
+    for kind in KINDS:
+        pair: Pair = getattr(coefficients, kind)
+        for part, fitted in (("relevance", pair.relevance), ("sufficiency", pair.sufficiency)):
+            lines += ["", f"[{kind}.{part}]"]
+            lines += [f"bias = {fitted.bias:.4f}", f"japanese_bias = {fitted.japanese_bias:.4f}"]
+            shown = ", ".join(f"{lang} = [{a:.4f}, {b:.4f}]" for lang, (a, b) in fitted.calibration.items())
+            lines += [f"calibration = {{ {shown} }}", f"[{kind}.{part}.weights]"]
+            table = zip(fitted.features, fitted.middle, fitted.scale, fitted.weights, fitted.japanese, strict=True)
+            lines += [f"{name} = [{', '.join(f'{value:.4f}' for value in row)}]" for name, *row in table]
+    return "\n".join(lines) + "\n"
