@@ -214,6 +214,17 @@ def test_an_embedding_model_is_no_reranker(tmp_path: Path) -> None:
     failed(encoder(write_sentence_model(tmp_path / "embedder")), "Set `rerank.model`|cannot be loaded")
 
 
+def test_a_model_that_asks_for_more_than_text_is_refused(tmp_path: Path) -> None:
+    inputs = ("input_ids", "attention_mask", "token_type_ids", "pixels")
+    failed(encoder(write_cross_encoder(tmp_path / "seeing", inputs=inputs)), "'pixels'")
+
+
+def test_a_model_that_does_not_know_its_own_tokens_is_said_to_fail(folder: Path) -> None:
+    inputs = ("input_ids", "attention_mask", "token_type_ids")
+    onnx.save_model(_graph(5, 1, inputs), folder / "onnx" / "model.onnx")
+    failed(encoder(folder), "fails on a question and a passage")
+
+
 def failed(reranker: CrossEncoder, reason: str) -> None:
     result = reranker.rerank(Question("harbour"), candidates(HARBOUR))
     assert isinstance(result, Err)
@@ -254,6 +265,10 @@ def test_a_name_that_leads_to_no_model_says_which_setting_to_change(hub: Hub, tm
         ("someone/no-such-model", "no public model of that name"),
     ):
         failed(load_cross_encoder(name, cache_dir=tmp_path / "cache", endpoint=hub.url), f"{reason}.*`rerank.model`")
+
+
+def test_a_name_that_cannot_be_one_is_said(hub: Hub, tmp_path: Path) -> None:
+    failed(load_cross_encoder("a//b?c", cache_dir=tmp_path / "cache", endpoint=hub.url), "Use owner/name")
 
 
 def test_a_folder_is_used_as_it_is(folder: Path, tmp_path: Path) -> None:
