@@ -11,18 +11,27 @@ import pytest
 from evaluate_builders import write_dataset
 from hybridrag.config import load_settings
 from hybridrag.evaluate.datasets import load_dataset
-from hybridrag.evaluate.tune import KNOBS, Choice, Knob, Measure, Trial, as_toml, halves, tune
+from hybridrag.evaluate.tune import (
+    TUNE_KNOBS,
+    SettingsChoice,
+    TuneKnob,
+    TuneMeasure,
+    TuneTrial,
+    choice_as_toml,
+    dataset_halves,
+    tune,
+)
 
-BLEND = Knob("blend", tuple({"rerank.blend": share} for share in (0.0, 0.3, 0.6)))
-DEPTH = Knob("depth", tuple({"rerank.top_k": count} for count in (20, 50)))
-START: Choice = {"rerank.blend": 0.3, "rerank.top_k": 50}
+BLEND = TuneKnob("blend", tuple({"rerank.blend": share} for share in (0.0, 0.3, 0.6)))
+DEPTH = TuneKnob("depth", tuple({"rerank.top_k": count} for count in (20, 50)))
+START: SettingsChoice = {"rerank.blend": 0.3, "rerank.top_k": 50}
 
 
-def valued(values: Mapping[tuple[float, int], float]) -> tuple[list[Choice], Measure]:
+def valued(values: Mapping[tuple[float, int], float]) -> tuple[list[SettingsChoice], TuneMeasure]:
     """A measure that looks values up, and notes what it was asked for."""
-    asked: list[Choice] = []
+    asked: list[SettingsChoice] = []
 
-    def measure(choice: Choice) -> dict[str, float]:
+    def measure(choice: SettingsChoice) -> dict[str, float]:
         asked.append(choice)
         value = values.get((float(choice["rerank.blend"]), int(choice["rerank.top_k"])), 0.0)
         return {"q1": value, "q2": value}
@@ -38,7 +47,7 @@ class TestSearching:
         asked, measure = valued(HILL)
         found = tune(measure, measure, knobs=[BLEND, DEPTH], current=START)
         assert found.choice == {"rerank.blend": 0.6, "rerank.top_k": 20}
-        assert found.trials[0] == Trial(START, 0.5)
+        assert found.trials[0] == TuneTrial(START, 0.5)
         assert {"rerank.blend": 0.3, "rerank.top_k": 20} in asked
         assert len(found.trials) == len({tuple(trial.choice.items()) for trial in found.trials})
 
@@ -66,7 +75,7 @@ class TestSearching:
         assert not found.is_worth_it
 
     def test_every_trial_is_told(self) -> None:
-        told: list[Trial] = []
+        told: list[TuneTrial] = []
         _, measure = valued(HILL)
         found = tune(measure, measure, knobs=[BLEND], current=START, on_trial=told.append)
         assert tuple(told) == found.trials
@@ -76,17 +85,22 @@ class TestSearching:
 class TestParts:
     def test_the_halves_share_no_question_and_miss_none(self, tmp_path: Path) -> None:
         dataset = load_dataset(write_dataset(tmp_path / "harbour"))
-        first, second = halves(dataset)
+        first, second = dataset_halves(dataset)
         assert {query.id for query in first.queries}.isdisjoint(query.id for query in second.queries)
         assert len(first.queries) + len(second.queries) == len(dataset.queries)
         assert abs(len(first.queries) - len(second.queries)) <= 1
-        assert halves(dataset) == (first, second)
+        assert dataset_halves(dataset) == (first, second)
         with pytest.raises(ValueError, match="at least two questions"):
-            halves(dataset.first(1))
+            dataset_halves(dataset.first(1))
 
     def test_a_fragment_is_valid_toml_of_real_settings(self, tmp_path: Path) -> None:
-        choice: Choice = {"search.fusion": "rrf", "search.rrf_k": 20, "rerank.blend": 0.5, "search.expand": False}
-        text = as_toml(choice)
+        choice: SettingsChoice = {
+            "search.fusion": "rrf",
+            "search.rrf_k": 20,
+            "rerank.blend": 0.5,
+            "search.expand": False,
+        }
+        text = choice_as_toml(choice)
         assert tomllib.loads(text) == {
             "rerank": {"blend": 0.5},
             "search": {"expand": False, "fusion": "rrf", "rrf_k": 20},
@@ -94,8 +108,8 @@ class TestParts:
         (tmp_path / "hybridrag.toml").write_text(text)
         assert load_settings(tmp_path / "hybridrag.toml", env={}).settings.search.rrf_k == 20
 
-    @pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.name)
-    def test_every_alternative_is_a_valid_setting_and_one_is_the_default(self, knob: Knob) -> None:
+    @pytest.mark.parametrize("knob", TUNE_KNOBS, ids=lambda knob: knob.name)
+    def test_every_alternative_is_a_valid_setting_and_one_is_the_default(self, knob: TuneKnob) -> None:
         defaults = load_settings(env={}).settings.model_dump()
         for alternative in knob.alternatives:
             load_settings(env={}, overrides=dict(alternative))

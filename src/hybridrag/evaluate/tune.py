@@ -15,9 +15,9 @@ from hybridrag.evaluate.datasets import Dataset
 from hybridrag.evaluate.resample import PairedDifference, paired_difference
 
 Value = str | int | float | bool
-Choice = Mapping[str, Value]
+SettingsChoice = Mapping[str, Value]
 """Settings by key, as hybridrag.toml has them."""
-Measure = Callable[[Choice], Mapping[str, float]]
+TuneMeasure = Callable[[SettingsChoice], Mapping[str, float]]
 """The metric of each question, by its id, under these settings."""
 
 ROUNDS = 3
@@ -27,31 +27,31 @@ LEAST_GAIN = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class TuneKnob:
     """One thing to try in several ways. An alternative may set several keys that belong together."""
 
     name: str
-    alternatives: tuple[Choice, ...]
+    alternatives: tuple[SettingsChoice, ...]
 
 
-KNOBS: tuple[Knob, ...] = (
-    Knob(
+TUNE_KNOBS: tuple[TuneKnob, ...] = (
+    TuneKnob(
         "fusion",
         ({"search.fusion": "score"}, *({"search.fusion": "rrf", "search.rrf_k": k} for k in (5, 20, 60, 120))),
     ),
-    Knob("rerank.blend", tuple({"rerank.blend": share} for share in (0.0, 0.15, 0.3, 0.5, 0.7))),
-    Knob("rerank.top_k", tuple({"rerank.top_k": count} for count in (20, 50, 100))),
-    Knob("search.expand", ({"search.expand": True}, {"search.expand": False})),
-    Knob("search.min_confidence", tuple({"search.min_confidence": share} for share in (0.5, 0.6, 0.7))),
+    TuneKnob("rerank.blend", tuple({"rerank.blend": share} for share in (0.0, 0.15, 0.3, 0.5, 0.7))),
+    TuneKnob("rerank.top_k", tuple({"rerank.top_k": count} for count in (20, 50, 100))),
+    TuneKnob("search.expand", ({"search.expand": True}, {"search.expand": False})),
+    TuneKnob("search.min_confidence", tuple({"search.min_confidence": share} for share in (0.5, 0.6, 0.7))),
 )
 """What the settings offer. The weights of a kind of question are no setting: give them with a query or a recipe."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TuneTrial:
     """Settings that were tried, and their mean on the training half."""
 
-    choice: Choice
+    choice: SettingsChoice
     mean: float
 
 
@@ -59,9 +59,9 @@ class Trial:
 class Tuned:
     """What was found."""
 
-    choice: Choice
+    choice: SettingsChoice
     """What to set; empty where nothing did better than what is set."""
-    trials: tuple[Trial, ...]
+    trials: tuple[TuneTrial, ...]
     """Everything that was tried, in order; the first is what was set before."""
     training: PairedDifference
     """The gain on the half that it was chosen by, which flatters it."""
@@ -74,7 +74,7 @@ class Tuned:
         return bool(self.choice) and self.held_out.mean >= 0
 
 
-def halves(dataset: Dataset) -> tuple[Dataset, Dataset]:
+def dataset_halves(dataset: Dataset) -> tuple[Dataset, Dataset]:
     """The questions in two halves, by the hash of their ids within each type: always the same two.
 
     Raises:
@@ -92,13 +92,13 @@ def halves(dataset: Dataset) -> tuple[Dataset, Dataset]:
 
 
 def tune(
-    train: Measure,
-    held_out: Measure,
+    train: TuneMeasure,
+    held_out: TuneMeasure,
     *,
-    knobs: Sequence[Knob] = KNOBS,
-    current: Choice | None = None,
+    knobs: Sequence[TuneKnob] = TUNE_KNOBS,
+    current: SettingsChoice | None = None,
     grid: bool = False,
-    on_trial: Callable[[Trial], None] | None = None,
+    on_trial: Callable[[TuneTrial], None] | None = None,
 ) -> Tuned:
     """The best settings by the training half, with what they are worth on the other.
 
@@ -106,13 +106,13 @@ def tune(
     """
     start = dict(current or {})
     known: dict[tuple[tuple[str, Value], ...], Mapping[str, float]] = {}
-    trials: list[Trial] = []
+    trials: list[TuneTrial] = []
 
-    def mean(choice: Choice) -> float:
+    def mean(choice: SettingsChoice) -> float:
         key = tuple(sorted(choice.items()))
         if key not in known:
             known[key] = train(choice)
-            trials.append(Trial(dict(choice), _mean(known[key])))
+            trials.append(TuneTrial(dict(choice), _mean(known[key])))
             if on_trial is not None:
                 on_trial(trials[-1])
         return _mean(known[key])
@@ -128,7 +128,7 @@ def tune(
     )
 
 
-def as_toml(choice: Choice) -> str:
+def choice_as_toml(choice: SettingsChoice) -> str:
     r"""Settings as a fragment of hybridrag.toml.
 
     {"search.fusion": "rrf", "rerank.blend": 0.5} -> "[rerank]\nblend = 0.5\n\n[search]\nfusion = \"rrf\"\n"
@@ -141,7 +141,9 @@ def as_toml(choice: Choice) -> str:
     return "\n".join(f"[{section}]\n" + "".join(f"{line}\n" for line in lines) for section, lines in sections.items())
 
 
-def _best_by_turns(start: Choice, knobs: Sequence[Knob], mean: Callable[[Choice], float]) -> Choice:
+def _best_by_turns(
+    start: SettingsChoice, knobs: Sequence[TuneKnob], mean: Callable[[SettingsChoice], float]
+) -> SettingsChoice:
     best, value = dict(start), mean(start)
     for _ in range(ROUNDS):
         before = best
@@ -152,14 +154,16 @@ def _best_by_turns(start: Choice, knobs: Sequence[Knob], mean: Callable[[Choice]
     return best
 
 
-def _best_of_grid(start: Choice, knobs: Sequence[Knob], mean: Callable[[Choice], float]) -> Choice:
+def _best_of_grid(
+    start: SettingsChoice, knobs: Sequence[TuneKnob], mean: Callable[[SettingsChoice], float]
+) -> SettingsChoice:
     combinations = product(*(knob.alternatives for knob in knobs))
     choices = ({**start, **{key: value for one in parts for key, value in one.items()}} for parts in combinations)
     return _better(dict(start), mean(start), choices, mean)[0]
 
 
 def _better(
-    best: dict[str, Value], value: float, choices: Iterator[dict[str, Value]], mean: Callable[[Choice], float]
+    best: dict[str, Value], value: float, choices: Iterator[dict[str, Value]], mean: Callable[[SettingsChoice], float]
 ) -> tuple[dict[str, Value], float]:
     """The choice with the highest mean; the one that stands unless another is better by more than noise."""
     for choice in choices:

@@ -18,7 +18,16 @@ from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.resample import PairedDifference
 from hybridrag.evaluate.runs import run_searches
 from hybridrag.evaluate.score import METRICS, metric_values, outcomes_of
-from hybridrag.evaluate.tune import KNOBS, Choice, Measure, Trial, Tuned, as_toml, halves, tune
+from hybridrag.evaluate.tune import (
+    TUNE_KNOBS,
+    SettingsChoice,
+    Tuned,
+    TuneMeasure,
+    TuneTrial,
+    choice_as_toml,
+    dataset_halves,
+    tune,
+)
 from hybridrag.recipes import Recipe, find_recipes
 
 INTERRUPTED = 130
@@ -32,7 +41,7 @@ INTERRUPTED = 130
     "--knob",
     "names",
     multiple=True,
-    type=click.Choice([knob.name for knob in KNOBS]),
+    type=click.Choice([knob.name for knob in TUNE_KNOBS]),
     help="Turn only this one; may be repeated.",
 )
 @click.option("--grid", is_flag=True, help="Try every combination instead of one knob after the other.")
@@ -78,14 +87,14 @@ def tune_command(
     if len(data.queries) < 4:
         raise InvalidInput(f"{dataset} has {len(data.queries)} questions; two halves need at least four.")
     settings = load_settings(config).settings
-    knobs = [knob for knob in KNOBS if not names or knob.name in names]
+    knobs = [knob for knob in TUNE_KNOBS if not names or knob.name in names]
     with ExitStack() as stack:
         engine = stack.enter_context(open_dataset_index(data, settings, index, fresh=False))
         stop = stack.enter_context(stop_on_interrupt())
         with progress_bar(quiet=quiet or as_json) as show:
             if data.has_corpus and take_in(engine, data, own=index is None, on_progress=show, stop=stop).interrupted:
                 ctx.exit(INTERRUPTED)
-        train, other = halves(data)
+        train, other = dataset_halves(data)
         found = tune(
             _measure(engine, train, recipe, metric, config),
             _measure(engine, other, recipe, metric, config),
@@ -105,10 +114,10 @@ def _current(settings: Settings, keys: list[str]) -> dict[str, str | int | float
     return {key: values[key.split(".")[0]][key.split(".")[1]] for key in dict.fromkeys(keys)}
 
 
-def _measure(engine: Engine, data: Dataset, recipe: Recipe, metric: str, config: Path | None) -> Measure:
+def _measure(engine: Engine, data: Dataset, recipe: Recipe, metric: str, config: Path | None) -> TuneMeasure:
     """Asks these questions of the same index under other settings."""
 
-    def measure(choice: Choice) -> Mapping[str, float]:
+    def measure(choice: SettingsChoice) -> Mapping[str, float]:
         settings = load_settings(config, overrides={"search.cache_size": 0, **choice}).settings
         with Engine.open(engine.path, settings=settings, embedder=engine.embedder(), create=False) as trial:
             run = run_searches(data, {recipe.name: search_with(trial, recipe)})
@@ -117,13 +126,13 @@ def _measure(engine: Engine, data: Dataset, recipe: Recipe, metric: str, config:
     return measure
 
 
-def _tell(trial: Trial) -> None:
+def _tell(trial: TuneTrial) -> None:
     click.echo(f"{trial.mean:.4f}  {', '.join(f'{key} {value}' for key, value in trial.choice.items())}", err=True)
 
 
 def _write(file: Path, found: Tuned) -> None:
     try:
-        file.write_text(as_toml(found.choice), encoding="utf-8")
+        file.write_text(choice_as_toml(found.choice), encoding="utf-8")
     except OSError as cause:
         raise InvalidInput(f"{file} cannot be written ({cause.strerror or cause}).") from None
 
@@ -147,7 +156,7 @@ def _print(found: Tuned, metric: str, *, sizes: tuple[int, int], as_json: bool) 
     click.echo(f"{metric} on the {sizes[0]} questions it was chosen by: {_said(found.training)}")
     click.echo(f"{metric} on the {sizes[1]} others: {_said(found.held_out)}")
     if found.is_worth_it:
-        click.echo(f"\n{as_toml(found.choice)}", nl=False)
+        click.echo(f"\n{choice_as_toml(found.choice)}", nl=False)
     else:
         click.echo("The others did worse with it; keep what is set.")
 
