@@ -15,6 +15,7 @@ from hybridrag.errors import DeadlineExceeded, ModelUnavailable
 from hybridrag.models.cross_encoder import CrossEncoder, load_cross_encoder
 from hybridrag.protocols import Candidate, Question, Reranker, Reranking
 from hybridrag.result import Err
+from hybridrag.testing.promises import check_reranker
 from model_builders import write_sentence_model
 from test_models_onnx import Hub
 
@@ -111,6 +112,10 @@ def test_the_passage_that_answers_scores_highest(folder: Path) -> None:
     assert int(np.argmax(found)) == 1
     assert all(0 <= score <= 1 for score in found)
     assert found[1] > 0.5 > found[0]
+
+
+def test_it_keeps_the_contract(folder: Path) -> None:
+    check_reranker(encoder(folder))
 
 
 def test_no_candidates_need_no_model(tmp_path: Path) -> None:

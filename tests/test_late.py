@@ -14,6 +14,7 @@ from hybridrag.models.token_vectors import pack_passages, packer_for
 from hybridrag.protocols import Candidate, Question, Reranker, Reranking
 from hybridrag.result import Err
 from hybridrag.search.late import LateInteraction, best_matches, weigh
+from hybridrag.testing.promises import check_reranker
 
 TEXTS = {
     1: "The harbour of the town was built in 1871.",
@@ -62,6 +63,10 @@ def test_the_passage_that_holds_the_words_of_the_question_scores_highest(stored:
         assert len(values) == 4
         assert int(np.argmax(values)) == best
         assert all(0 <= value <= 1 for value in values)
+
+
+def test_it_keeps_the_contract(stored: dict[int, bytes]) -> None:
+    check_reranker(reranker(stored))
 
 
 def test_a_candidate_without_token_vectors_has_no_score(stored: dict[int, bytes]) -> None:

@@ -42,8 +42,8 @@ E5_PROJECTION_FILE = Path(__file__).with_name("e5_token_projection.npy")
 """Written by scripts/fit_token_projection.py: the matrix, then each direction's mean, then its deviation."""
 
 E5_UNRELATED = 0.4
-"""Among the fifty best for a question, nineteen in twenty of those that do not answer it reach 0.43 (squad2_dev, jsquad
-and localgovfaq, 200 questions each); that the model's vectors all lie near one another is why it is not 0."""
+"""About what the lowest twentieth reach of passages that are among the fifty best and do not answer: the last column of
+benchmarks/rerank.py is near 0. All vectors of the model lie near one another, so that it is far from 0."""
 
 SEED = 20_240_607
 """Which directions a model gets that nothing is known of; another number would make stored token vectors useless."""
