@@ -75,7 +75,9 @@ def _opened(text: str, start: int, end: int, row: Sequence[Mention], topic: str 
     """A sentence with its topic: the first name before は, が or も, else that of the sentence before."""
     for mention in row:
         after = _after(text, mention)
-        if mention.type is not EntityType.TIME and text[after : after + 1] in {"は", "が", "も"}:
+        if mention.type is EntityType.TIME or _MADE.match(text, after):
+            continue  # 「Xが設立した会社」 goes on about the company
+        if text[after : after + 1] in {"は", "が", "も"}:
             return _Sentence(start, end, mention.key, carried=False)
     return _Sentence(start, end, topic, carried=True)
 
@@ -99,8 +101,10 @@ def _relate(text: str, sentence: _Sentence, row: Sequence[Mention], at: int, cla
     if text[after : after + 1] == "の":
         _as_role(text, sentence, mention, following, after)
         return
-    if _as_origin(text, sentence, mention):
+    if _as_origin(text, sentence, mention) or _as_maker(text, sentence, row, at, after):
         return
+    if following and _LISTED.fullmatch(text[after : following.start]) and _MADE.match(text, _after(text, following)):
+        return  # one of several makers: the last of them tells
     _as_verb(text, sentence, row, at, clause, after)
 
 
@@ -124,7 +128,11 @@ def _as_titled(text: str, sentence: _Sentence, mention: Mention, following: Ment
     return True
 
 
-_ROLE_ENDS = re.compile(r"(?:である|であり|であった|だった|で|です|だ|として|の(?:一つ|ひとつ|一人)|[、。]|$)")
+_ROLE_ENDS = re.compile(
+    r"(?:である|であり|であった|だった|で|です|だ|として|を[務勤歴兼]|をつと|の(?:一つ|ひとつ|一人)|[、。]|$)"
+)
+_MADE = re.compile(r"が(?:[^、。はをに]{0,8}?)([一-鿿]{2})(?:した|する|していた|している)(?=[一-鿿ァ-ヺー])")
+_LISTED = re.compile(r"[とや、・]+")
 
 
 def _as_role(text: str, sentence: _Sentence, mention: Mention, following: Mention | None, after: int) -> None:
@@ -135,6 +143,19 @@ def _as_role(text: str, sentence: _Sentence, mention: Mention, following: Mentio
     named = following is not None and following.start < match.end() and following.source is not Source.NOUN
     if not named and match.group(1) not in _NO_ROLES and _ROLE_ENDS.match(text[: sentence.end], match.end()):
         sentence.add(mention.key, match.group(1), sentence.topic, READ, FactKind.COPULA)
+
+
+def _as_maker(text: str, sentence: _Sentence, row: Sequence[Mention], at: int, after: int) -> bool:
+    """YはXが設立した会社, YはXとZが設立した会社: what X did to Y stands before what Y is."""
+    match = _MADE.match(text[: sentence.end], after)
+    if not match or sentence.topic == row[at].key:
+        return False
+    for place in range(at, -1, -1):
+        sentence.add(row[place].key, match.group(1), sentence.topic, READ, FactKind.VERB)
+        between = text[_after(text, row[place - 1]) : row[place].start] if place else ""
+        if not _LISTED.fullmatch(between):
+            break
+    return True
 
 
 def _as_origin(text: str, sentence: _Sentence, mention: Mention) -> bool:
