@@ -48,13 +48,19 @@ def test_find_paths_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "paths", "Ada Lovelace", "Analytical Engine", "--hops", "1"]) == 0
     assert "No path of up to 1 steps" in capsys.readouterr().out
     assert main(["graph", "stats", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["entities"] >= 4
+    counts = json.loads(capsys.readouterr().out)
+    assert counts["entities"] >= 4
+    assert counts["extractor"] == "light 2"
+    assert main(["graph", "stats"]) == 0
+    assert capsys.readouterr().out.endswith("\nextracted by light 2\n")
 
 
 def test_names_are_merged_listed_and_split(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "merge", "Ada Lovelace", "Analytical Engine"]) == 0
     assert main(["graph", "aliases", "Ada Lovelace", "--json"]) == 0
     assert "Analytical Engine" in capsys.readouterr().out
+    assert main(["graph", "aliases", "Ada Lovelace"]) == 0
+    assert capsys.readouterr().out.endswith("  ada lovelace = analytical engine: decision\n")
     assert main(["graph", "aliases"]) == 0
     assert "merge" in capsys.readouterr().out
     assert main(["graph", "split", "Ada Lovelace"]) == 0
@@ -82,7 +88,7 @@ def test_communities_say_what_the_documents_are_about(capsys: pytest.CaptureFixt
 
 def test_rebuild_reads_everything_anew(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "rebuild"]) == 0
-    assert capsys.readouterr().out == "2 chunks read anew.\n"
+    assert capsys.readouterr().out == "2 chunks read anew by light 2.\n"
 
 
 def test_rebuilding_with_an_llm_asks_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

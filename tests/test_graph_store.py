@@ -297,6 +297,22 @@ def test_spelling_variants_of_one_type_are_one_and_can_be_split(tmp_path: Path) 
     assert graph.entity("Ada Lovelase").names == ("Ada Lovelace", "Ada Lovelase")
 
 
+def test_every_merge_says_why_to_those_who_may_see_it(store: EmbeddedStore, graph: KnowledgeGraph) -> None:
+    put(store, "c.txt", ["Ada Lovelace met Ada Lovelase."])
+    ((one, other, why, chunk),) = graph.merges("RS")
+    assert (one, other, why) == ("royal society", "rs", "also_known_as")
+    assert store.chunks([chunk] if chunk else [])
+    graph.merge("RS", "London")
+    assert ("london", "rs", "decision", None) in graph.merges("London")
+    assert graph.merges("Ada Lovelace") == [("ada lovelace", "ada lovelase", "spelling", None)]
+    mine = graph.under(SearchFilters(workspace_ids=("default",)))
+    assert mine.merges("Ada Lovelace") == [("ada lovelace", "ada lovelase", "spelling", None)]
+    with pytest.raises(NotFound):
+        mine.merges("RS")
+    graph.split("Ada Lovelase")
+    assert graph.merges("Ada Lovelace") == []
+
+
 def test_names_differ_by_spelling_only_in_one_longer_word() -> None:
     assert differ_by_spelling("zachary lyapunov", "zakhary lyapunov")
     assert not differ_by_spelling("paul desmarais jr", "paul desmarais sr")

@@ -48,7 +48,7 @@ from hybridrag.types.graph import (
     Relation,
     Section,
 )
-from hybridrag.types.ids import CommunityId, EntityId, FileId, relation_id_for
+from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, relation_id_for
 from hybridrag.types.queries import SearchFilters
 
 FUZZY_FROM = 0.75
@@ -287,6 +287,11 @@ class KnowledgeGraph:
 
     # The whole
 
+    @property
+    def extractor(self) -> str | None:
+        """What extracted the graph, with its models: `light 2`; None while nothing was."""
+        return self._store.extractor()
+
     def statistics(self) -> dict[str, int]:
         """How many entities, names, mentions, facts, links, aliases, documents, sections and chunks are visible."""
         return self._graph.statistics(filters=self._filters)
@@ -376,6 +381,18 @@ class KnowledgeGraph:
     def decisions(self) -> list[tuple[str, str, str]]:
         """What people merged and split: `(name, other, kind)`."""
         return self._graph.decisions()
+
+    def merges(self, name: str | EntityId) -> list[tuple[str, str, str, ChunkId | None]]:
+        """Why the names of an entity are one: `(name, other, why, chunk)`, each as names are compared.
+
+        A text says it (`acronym`, `also_known_as`, `reading`, `script`, with the chunk), or the `spelling` does, or
+        people did (`decision`). `split` takes a name out of all of it.
+
+        Raises:
+            NotFound: there is no such entity that this caller may see.
+        """
+        with self._store.snapshot():
+            return self._graph.merges(self._required(name), filters=self._filters)
 
     # Inside
 

@@ -41,9 +41,19 @@ class GraphWithPlaces(GraphStore, Protocol):
         """Where chunks stand, file by file; at most `limit` of them."""
         ...
 
+    def merges(
+        self, entity_key: int, *, filters: SearchFilters | None = None
+    ) -> list[tuple[str, str, str, ChunkId | None]]:
+        """Why names are one entity: `(norm, other norm, why, the chunk that says so)`."""
+        ...
+
 
 class StoreWithPlaces(StoreWithCommunities, Protocol):
     """A store that knows where chunks stand in their documents."""
+
+    def extractor(self) -> str | None:
+        """What extracted the graph; None while nothing was."""
+        ...
 
     @property
     def graph(self) -> GraphWithPlaces:

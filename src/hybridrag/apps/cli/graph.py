@@ -140,10 +140,12 @@ def stats(*, workspace: str | None, index: Path | None, config: Path | None, as_
     """Count entities, names, mentions, facts, links, aliases, documents, sections and chunks."""
     with open_engine(index, config, create=False) as engine:
         counts = engine.graph.under(_only(workspace)).statistics()
+        extractor = engine.graph.extractor
     if as_json:
-        print_json(counts)
+        print_json({**counts, "extractor": extractor})
         return
     print_rows(("what", "count"), [(name, f"{count:,}") for name, count in counts.items()])
+    click.echo(f"\nextracted by {extractor or 'nothing yet'}")
 
 
 @graph.command()
@@ -204,18 +206,22 @@ def split(*, name: str, index: Path | None, config: Path | None) -> None:
 @config_option
 @json_option
 def aliases(*, entity: str | None, index: Path | None, config: Path | None, as_json: bool) -> None:
-    """List the names of an entity, or every merge and split that people made."""
+    """List the names of an entity and why they are one, or every merge and split that people made."""
     with open_engine(index, config, create=False) as engine:
         if entity is None:
             rows = engine.graph.decisions()
             names: tuple[str, ...] = ()
+            reasons = []
         else:
             rows, names = [], engine.graph.entity(entity).names
+            reasons = engine.graph.merges(entity)
     if as_json:
         decided = [{"name": name, "other": other or None, "kind": kind} for name, other, kind in rows]
         print_json(list(names) if entity is not None else decided)
     elif entity is not None:
         click.echo("\n".join(names))
+        for name, other, why in dict.fromkeys(reason[:3] for reason in reasons):
+            click.echo(f"  {name} = {other}: {why.replace('_', ' ')}")
     else:
         print_rows(("decision", "name", "other"), [(kind, name, other or "-") for name, other, kind in rows])
 
@@ -289,8 +295,9 @@ def rebuild(ctx: click.Context, *, yes: bool, index: Path | None, config: Path |
         show_progress = stack.enter_context(progress_bar(quiet=quiet))
         done = engine.rebuild_graph(on_progress=show_progress, stop=stop)
         tell_llm(engine)
+        extractor = engine.graph.extractor
     if not quiet:
-        click.echo(f"{done} chunks read anew.")
+        click.echo(f"{done} chunks read anew by {extractor or 'nothing'}.")
     if stop.is_set():
         ctx.exit(INTERRUPTED)
 

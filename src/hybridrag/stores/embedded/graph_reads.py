@@ -83,6 +83,44 @@ def _entity(key: int, surfaces: dict[str, int], types: dict[str, float], norms: 
     )
 
 
+def merges(
+    connection: apsw.Connection, entity_key: int, compiled: CompiledFilter
+) -> list[tuple[str, str, str, ChunkId | None]]:
+    """Why names are one entity: `(norm, other norm, why, the chunk that says so)`, as far as it is visible."""
+    said, values = compiled.condition("x.chunk_key")
+    first, first_values = _is_mentioned("a.key", compiled)
+    second, second_values = _is_mentioned("b.key", compiled)
+    both = "a.entity_key = ? AND b.entity_key = a.entity_key"
+    rows: Iterable[Row] = connection.execute(
+        "SELECT a.norm, b.norm, x.kind, c.id FROM names a JOIN aliases x ON x.name_key = a.key "  # noqa: S608 (constants)
+        f"JOIN names b ON b.key = x.alias_key JOIN chunks c ON c.key = x.chunk_key WHERE {both}{said} "
+        "UNION ALL SELECT a.norm, b.norm, 'spelling', NULL FROM names a JOIN alike x ON x.name_key = a.key "
+        f"JOIN names b ON b.key = x.other_key WHERE {both} AND a.norm < b.norm AND {first} AND {second} "
+        "UNION ALL SELECT a.norm, b.norm, 'decision', NULL FROM names a JOIN decisions x ON x.norm = a.norm "
+        f"JOIN names b ON b.norm = x.other WHERE x.kind = 'merge' AND {both} AND {first} AND {second} "
+        "ORDER BY 1, 2, 3, 4",
+        (
+            entity_key,
+            *values,
+            entity_key,
+            *first_values,
+            *second_values,
+            entity_key,
+            *first_values,
+            *second_values,
+        ),
+    )
+    return [
+        (one, other, why, None if chunk is None else str.__new__(ChunkId, chunk)) for one, other, why, chunk in rows
+    ]
+
+
+def _is_mentioned(name: str, compiled: CompiledFilter) -> tuple[str, list[Any]]:
+    """That a visible chunk mentions the name in a column."""
+    visible, values = compiled.condition("m.chunk_key")
+    return f"EXISTS (SELECT 1 FROM mentions m WHERE m.name_key = {name}{visible})", values  # noqa: S608 (constants)
+
+
 def canonical_norms(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, str]:
     """The norm that gives each entity its id: the first of its names."""
     found: dict[int, str] = {}

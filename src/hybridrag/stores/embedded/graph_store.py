@@ -16,7 +16,7 @@ from hybridrag.stores.embedded.database import Database
 from hybridrag.stores.embedded.filters import CompiledFilter
 from hybridrag.stores.embedded.graph_rows import GraphWriter
 from hybridrag.types.graph import ChunkPlace
-from hybridrag.types.ids import EntityId, FileId, entity_id_for
+from hybridrag.types.ids import ChunkId, EntityId, FileId, entity_id_for
 from hybridrag.types.queries import SearchFilters
 
 MAX_ENTITIES_PER_CHUNK = 30
@@ -99,6 +99,13 @@ class EmbeddedGraph:
         """Which chunks name what begins with these chunks."""
         with self._read() as connection:
             return reads.links_to(connection, chunk_keys, limit, self._compile(connection, filters))
+
+    def merges(
+        self, entity_key: int, *, filters: SearchFilters | None = None
+    ) -> list[tuple[str, str, str, ChunkId | None]]:
+        """Why names are one entity."""
+        with self._read() as connection:
+            return reads.merges(connection, entity_key, self._compile(connection, filters))
 
     def places(self, chunk_keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, ChunkPlace]:
         """Where chunks stand in their documents."""
