@@ -118,7 +118,7 @@ class Found:
     def led(self) -> dict[int, float]:
         """What the graph said of chunks, 0-1."""
         led = {hit.key: hit.score for hit in self.end.themes if hit.key}
-        for seed in self.start.seeds:
+        for seed in self.end.seeds:
             led[seed.chunk_key] = max(led.get(seed.chunk_key, 0.0), min(1.0, seed.weight))
         for key, trail in self.end.trails.items():
             led[key] = max(led.get(key, 0.0), min(1.0, trail.strength))
@@ -324,7 +324,7 @@ def _by_score(found: Found) -> list[Ranked]:
         # Words and meaning only showed where to start.
         led = found.led()
         base = {key: score for key, score in base.items() if key in led}
-    return [_of_blended(item) for item in blend(base, found.start.seeds, found.end.trails)]
+    return [_of_blended(item) for item in blend(base, found.end.seeds, found.end.trails)]
 
 
 def _covering(found: Found, ranked: list[Ranked]) -> list[Ranked]:
@@ -386,7 +386,7 @@ def _of_blended(item: Blended) -> Ranked:
 def _of_fused(item: Fused, led: Mapping[int, float], found: Found, k: int) -> Ranked:
     key = item.hit.key
     trail = found.end.trails.get(key)
-    named = next((seed.alias for seed in found.start.seeds if seed.chunk_key == key), "")
+    named = next((seed.alias for seed in found.end.seeds if seed.chunk_key == key), "")
     via = trail.via if trail is not None else named
     ranks: dict[str, JsonValue] = {name.value: rank for name, rank in item.ranks.items()}
     return Ranked(

@@ -38,12 +38,17 @@ class GraphStart:
 class GraphEnd:
     """Where the graph led from the best chunks."""
 
+    seeds: tuple[Seed, ...] = ()
+    """Those of the start, spread over the chunks of what they name."""
     trails: Mapping[int, Trail] = field(default_factory=dict)
     themes: tuple[Hit, ...] = ()
     """Chunks and communities that cover what a question about the whole asks for."""
 
 
 NOWHERE = GraphEnd()
+
+FIRST_SHARE = 0.5
+"""What a title adds to the first chunk of its document at least: it says what the whole is about."""
 
 
 class GraphSearch:
@@ -81,13 +86,35 @@ class GraphSearch:
         """What starts from the chunks that words and meaning found."""
         with self._store.snapshot():
             if understood.plan.type is QueryType.GLOBAL and vector is not None:
-                return GraphEnd(themes=tuple(self._themes(base, vector, filters)))
+                return GraphEnd(start.seeds, themes=tuple(self._themes(base, vector, filters)))
             asked = frozenset(name.entity_key for name in understood.names)
-            own = own_scores(base, start.seeds)
+            seeds = self._spread(start.seeds, base, filters)
+            own = own_scores(base, seeds)
             trails = hop(self._store.graph, own, asked=asked, filters=filters)
             for _ in range(hops - 1):
                 trails = self._further(trails, own, asked, filters)
-            return GraphEnd(trails=_with_related(trails, start.related))
+            return GraphEnd(seeds, trails=_with_related(trails, start.related))
+
+    def _spread(
+        self, seeds: Sequence[Seed], base: Mapping[int, float], filters: SearchFilters
+    ) -> tuple[Seed, ...]:
+        """The seeds, each on the chunks of its document that fit the question, the best fitting first.
+
+        A title names a whole document, and its first chunk is rarely the one that answers.
+        """
+        keys = {*base, *(seed.chunk_key for seed in seeds)} if seeds else set()
+        files = {key: chunk.file_id for key, chunk in self._store.chunks_by_key(sorted(keys), filters=filters).items()}
+        spread: list[Seed] = []
+        for seed in seeds:
+            here = files.get(seed.chunk_key)
+            beside = [key for key in base if files.get(key) == here and key != seed.chunk_key]
+            ranked = sorted([seed.chunk_key, *beside], key=lambda key: (-base.get(key, 0.0), key))
+            best = max(base.get(ranked[0], 0.0), 1e-9)
+            for place, key in enumerate(ranked, start=1):
+                share = max(base.get(key, 0.0) / best, FIRST_SHARE if key == seed.chunk_key else 0.0)
+                if share > 0:
+                    spread.append(replace(seed, chunk_key=key, weight=seed.weight * share / math.sqrt(place)))
+        return tuple(spread)
 
     def _further(
         self, trails: Mapping[int, Trail], own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters
@@ -118,9 +145,9 @@ class GraphSearch:
 
 def weakened(start: GraphStart, end: GraphEnd, share: float) -> tuple[GraphStart, GraphEnd]:
     """Both with what they say of chunks worth so much; 1 leaves them as they are."""
-    seeds = tuple(replace(seed, weight=seed.weight * share) for seed in start.seeds)
+    seeds = tuple(replace(seed, weight=seed.weight * share) for seed in end.seeds)
     trails = {key: replace(trail, strength=trail.strength * share) for key, trail in end.trails.items()}
-    return replace(start, seeds=seeds), replace(end, trails=trails)
+    return start, replace(end, seeds=seeds, trails=trails)
 
 
 def _with_related(trails: Mapping[int, Trail], related: Sequence[Hit]) -> dict[int, Trail]:
