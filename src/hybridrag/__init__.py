@@ -33,6 +33,43 @@ if TYPE_CHECKING:
         UnknownFormat,
         UnreadableDocument,
     )
+    from hybridrag.evaluate.accuracy import Confusion, CoveragePoint, abstention_curve, area_under_curve, confusion
+    from hybridrag.evaluate.datasets import Dataset, load_dataset
+    from hybridrag.evaluate.generation import answer_relevancy, context_precision, context_recall, faithfulness
+    from hybridrag.evaluate.judgements import Judgements, judgements_of
+    from hybridrag.evaluate.metrics import (
+        all_evidence_at,
+        average_precision,
+        ndcg_at,
+        precision_at,
+        recall_at,
+        reciprocal_rank_at,
+        themes_covered_at,
+    )
+    from hybridrag.evaluate.report import write_report
+    from hybridrag.evaluate.resample import BootstrapInterval, PairedDifference, bootstrap_interval, paired_difference
+    from hybridrag.evaluate.runs import EvalRun, EvalSearch, EvalSetting, QueryOutcome, RecipeRun, run_searches
+    from hybridrag.evaluate.score import (
+        ALL_QUESTIONS,
+        METRICS,
+        ScoreRow,
+        compare_runs,
+        metric_values,
+        outcomes_of,
+        score_run,
+    )
+    from hybridrag.evaluate.support import LlmJudge, LocalJudge, SupportJudge
+    from hybridrag.evaluate.tune import (
+        TUNE_KNOBS,
+        SettingsChoice,
+        Tuned,
+        TuneKnob,
+        TuneMeasure,
+        TuneTrial,
+        choice_as_toml,
+        dataset_halves,
+        tune,
+    )
     from hybridrag.graph.knowledge import KnowledgeGraph
     from hybridrag.graph.walk import Walk, WalkLimits
     from hybridrag.protocols import (
@@ -60,6 +97,17 @@ if TYPE_CHECKING:
     from hybridrag.queries.classify import classify
     from hybridrag.queries.expand import expand_query
     from hybridrag.queries.plan import Plan, default_weights, make_plan
+    from hybridrag.recipes import (
+        CORRECTIVE,
+        GRAPH,
+        HYBRID,
+        HYBRID_NO_RERANK,
+        KEYWORD,
+        RECIPES,
+        SEMANTIC,
+        Recipe,
+        find_recipes,
+    )
     from hybridrag.result import Err, Ok, Result
     from hybridrag.schema import check_json, json_schema, schema_names
     from hybridrag.search.fuse import Fused, fuse, rrf_score
@@ -141,15 +189,27 @@ if TYPE_CHECKING:
         TraceStep,
         should_generate,
     )
+    from hybridrag.types.sources import TextDocument
     from hybridrag.verify.grade import verdict
 
     __version__: str
 
 __all__ = [
+    "ALL_QUESTIONS",
+    "CORRECTIVE",
+    "GRAPH",
+    "HYBRID",
+    "HYBRID_NO_RERANK",
+    "KEYWORD",
+    "METRICS",
+    "RECIPES",
+    "SEMANTIC",
+    "TUNE_KNOBS",
     "Answer",
     "AnswerSentence",
     "Block",
     "BlockKind",
+    "BootstrapInterval",
     "CRAGReport",
     "CRAGScore",
     "CRAGVerdict",
@@ -159,8 +219,11 @@ __all__ = [
     "Citation",
     "Community",
     "CommunityId",
+    "Confusion",
     "CorrectiveAction",
     "CorrectiveActionKind",
+    "CoveragePoint",
+    "Dataset",
     "DateRange",
     "DeadlineExceeded",
     "Document",
@@ -172,6 +235,9 @@ __all__ = [
     "EntityId",
     "EntityType",
     "Err",
+    "EvalRun",
+    "EvalSearch",
+    "EvalSetting",
     "Evidence",
     "FileId",
     "FileInfo",
@@ -191,11 +257,14 @@ __all__ = [
     "InvalidSettings",
     "Judge",
     "Judgement",
+    "Judgements",
     "KeywordSearch",
     "KnowledgeGraph",
     "Linker",
     "Llm",
+    "LlmJudge",
     "LoadedSettings",
+    "LocalJudge",
     "Merge",
     "ModelInfo",
     "ModelMismatch",
@@ -206,6 +275,7 @@ __all__ = [
     "Ok",
     "OnProgress",
     "Outline",
+    "PairedDifference",
     "Passages",
     "PathStep",
     "Plan",
@@ -214,10 +284,13 @@ __all__ = [
     "ProviderError",
     "PutReport",
     "QueryClassification",
+    "QueryOutcome",
     "QueryType",
     "Question",
     "RAGError",
     "RRFConfig",
+    "Recipe",
+    "RecipeRun",
     "Relation",
     "RelationHint",
     "RelationId",
@@ -226,6 +299,7 @@ __all__ = [
     "Reranker",
     "Reranking",
     "Result",
+    "ScoreRow",
     "SearchFilters",
     "SearchMode",
     "SearchOptions",
@@ -241,6 +315,7 @@ __all__ = [
     "Section",
     "SectionId",
     "Settings",
+    "SettingsChoice",
     "ShownSetting",
     "StageError",
     "Step",
@@ -254,8 +329,14 @@ __all__ = [
     "StoreVersionMismatch",
     "StrategyMetric",
     "SufficiencyEvaluation",
+    "SupportJudge",
+    "TextDocument",
     "Trace",
     "TraceStep",
+    "TuneKnob",
+    "TuneMeasure",
+    "TuneTrial",
+    "Tuned",
     "UnknownFormat",
     "UnreadableDocument",
     "VectorIndex",
@@ -264,52 +345,95 @@ __all__ = [
     "WebPage",
     "WebSearch",
     "__version__",
+    "abstention_curve",
+    "all_evidence_at",
+    "answer_relevancy",
+    "area_under_curve",
+    "average_precision",
+    "bootstrap_interval",
     "check_json",
+    "choice_as_toml",
     "chunk_id_for",
     "classify",
     "community_id_for",
+    "compare_runs",
+    "confusion",
+    "context_precision",
+    "context_recall",
+    "dataset_halves",
     "deduplicate",
     "default_weights",
     "entity_id_for",
     "expand_query",
+    "faithfulness",
     "file_id_for",
     "filter_by_min_relevance",
+    "find_recipes",
     "fuse",
     "highlight_fragment",
     "json_schema",
+    "judgements_of",
+    "load_dataset",
     "load_settings",
     "make_plan",
+    "metric_values",
+    "ndcg_at",
     "new_chunk_id",
     "new_community_id",
     "new_entity_id",
     "new_file_id",
     "new_relation_id",
     "normalise_scores",
+    "outcomes_of",
+    "paired_difference",
     "parse_query",
+    "precision_at",
+    "recall_at",
+    "reciprocal_rank_at",
     "relation_id_for",
     "rrf_score",
+    "run_searches",
     "schema_names",
+    "score_run",
     "search_keywords",
     "section_id_for",
     "should_generate",
     "sort_by_score",
+    "themes_covered_at",
+    "tune",
     "verdict",
     "web_chunk_id_for",
+    "write_report",
 ]
 
 _NAMES_BY_MODULE = {
     "config": "LoadedSettings Settings ShownSetting load_settings",
     "engine": "Engine",
     "errors": "DeadlineExceeded DocumentError DocumentTooLarge InvalidInput InvalidQuery InvalidSettings "
-    "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy StoreCorrupt StoreError "
-    "StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
+    "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy "
+    "StoreCorrupt StoreError StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
+    "evaluate.accuracy": "Confusion CoveragePoint abstention_curve area_under_curve confusion",
+    "evaluate.datasets": "Dataset load_dataset",
+    "evaluate.generation": "answer_relevancy context_precision context_recall faithfulness",
+    "evaluate.judgements": "Judgements judgements_of",
+    "evaluate.metrics": "all_evidence_at average_precision ndcg_at precision_at recall_at reciprocal_rank_at "
+    "themes_covered_at",
+    "evaluate.report": "write_report",
+    "evaluate.resample": "BootstrapInterval PairedDifference bootstrap_interval paired_difference",
+    "evaluate.runs": "EvalRun EvalSearch EvalSetting QueryOutcome RecipeRun run_searches",
+    "evaluate.score": "ALL_QUESTIONS METRICS ScoreRow compare_runs metric_values outcomes_of score_run",
+    "evaluate.support": "LlmJudge LocalJudge SupportJudge",
+    "evaluate.tune": "SettingsChoice TUNE_KNOBS TuneKnob TuneMeasure TuneTrial Tuned choice_as_toml "
+    "dataset_halves tune",
     "graph.knowledge": "KnowledgeGraph",
     "graph.walk": "Walk WalkLimits",
-    "protocols": "Candidate Embedder GraphStore Judge Judgement Linker Llm ModelInfo NewChunk Passages Problem "
-    "PutReport Question Reranker Reranking Store StoreStatus VectorIndex WebPage WebSearch",
+    "protocols": "Candidate Embedder GraphStore Judge Judgement Linker Llm ModelInfo NewChunk Passages "
+    "Problem PutReport Question Reranker Reranking Store StoreStatus VectorIndex WebPage "
+    "WebSearch",
     "queries.classify": "classify",
     "queries.expand": "expand_query",
     "queries.plan": "Plan default_weights make_plan",
+    "recipes": "CORRECTIVE GRAPH HYBRID HYBRID_NO_RERANK KEYWORD RECIPES Recipe SEMANTIC find_recipes",
     "result": "Err Ok Result",
     "schema": "check_json json_schema schema_names",
     "search.fuse": "Fused fuse rrf_score",
@@ -321,16 +445,18 @@ _NAMES_BY_MODULE = {
     "types.documents": "Block BlockKind Chunk Document FileInfo",
     "types.graph": "Community Entity EntityType Evidence GraphPath Neighbour Outline PathStep Relation Section",
     "types.ids": "ChunkId CommunityId EntityId FileId RelationId SectionId chunk_id_for community_id_for "
-    "entity_id_for file_id_for new_chunk_id new_community_id new_entity_id new_file_id new_relation_id "
-    "relation_id_for section_id_for web_chunk_id_for",
+    "entity_id_for file_id_for new_chunk_id new_community_id new_entity_id new_file_id "
+    "new_relation_id relation_id_for section_id_for web_chunk_id_for",
     "types.parse": "parse_query",
-    "types.queries": "DateRange QueryClassification QueryType RRFConfig RelationHint RerankConfig SearchFilters "
-    "SearchMode SearchOptions SearchQuery SearchStrategy SearchWeights",
+    "types.queries": "DateRange QueryClassification QueryType RRFConfig RelationHint RerankConfig "
+    "SearchFilters SearchMode SearchOptions SearchQuery SearchStrategy SearchWeights",
     "types.reports": "FileOutcome FileState IngestReport OnProgress Progress",
-    "types.results": "CRAGReport CRAGScore CRAGVerdict CorrectiveAction CorrectiveActionKind FoundBy Highlight "
-    "HighlightOffset Hit IntentMatch RelevanceScore SearchResult SearchResultContent SearchResultItem "
-    "SearchResultSources SearchResultType SearchStrategyMetrics StrategyMetric SufficiencyEvaluation Trace "
-    "TraceStep should_generate",
+    "types.results": "CRAGReport CRAGScore CRAGVerdict CorrectiveAction CorrectiveActionKind FoundBy "
+    "Highlight HighlightOffset Hit IntentMatch RelevanceScore SearchResult "
+    "SearchResultContent SearchResultItem SearchResultSources SearchResultType "
+    "SearchStrategyMetrics StrategyMetric SufficiencyEvaluation Trace TraceStep "
+    "should_generate",
+    "types.sources": "TextDocument",
     "verify.grade": "verdict",
 }
 """Where each public name lives. A new one is written here, in `__all__` and in the imports for type checkers; a test

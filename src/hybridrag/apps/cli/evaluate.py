@@ -14,16 +14,31 @@ from pathlib import Path
 
 import click
 
-from hybridrag import Engine, IngestReport, InvalidInput, OnProgress, SearchResult, Settings, __version__, load_settings
+from hybridrag import (
+    RECIPES,
+    Dataset,
+    Engine,
+    EvalRun,
+    EvalSearch,
+    EvalSetting,
+    IngestReport,
+    InvalidInput,
+    OnProgress,
+    Recipe,
+    SearchResult,
+    Settings,
+    __version__,
+    compare_runs,
+    find_recipes,
+    load_dataset,
+    load_settings,
+    run_searches,
+    write_report,
+)
 from hybridrag.apps.cli.evaluate_output import print_differences, print_run, run_as_json
 from hybridrag.apps.cli.options import config_option, json_option, quiet_option
 from hybridrag.apps.cli.output import print_json
 from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
-from hybridrag.evaluate.datasets import Dataset, load_dataset
-from hybridrag.evaluate.report import write_report
-from hybridrag.evaluate.runs import EvalRun, EvalSearch, EvalSetting, run_searches
-from hybridrag.evaluate.score import compare_runs
-from hybridrag.recipes import RECIPES, Recipe, find_recipes
 
 INTERRUPTED = 130
 DEFAULT = "run"

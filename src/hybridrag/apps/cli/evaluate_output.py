@@ -7,11 +7,17 @@ from dataclasses import asdict
 
 import click
 
+from hybridrag import (
+    ALL_QUESTIONS,
+    BootstrapInterval,
+    EvalRun,
+    Judgements,
+    PairedDifference,
+    ScoreRow,
+    judgements_of,
+    score_run,
+)
 from hybridrag.apps.cli.output import print_json, print_rows
-from hybridrag.evaluate.judgements import Judgements, judgements_of
-from hybridrag.evaluate.resample import BootstrapInterval, PairedDifference
-from hybridrag.evaluate.runs import EvalRun
-from hybridrag.evaluate.score import ALL_QUESTIONS, ScoreRow, score_run
 
 COLUMNS = ("Recall@5", "Recall@10", "nDCG@10", "MRR@10", "all-evidence@5", "themes@10", "abstains", "falsely-abstains")
 """The metrics of the tables, where they say something; `--json` has all of them."""

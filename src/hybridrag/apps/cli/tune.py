@@ -9,26 +9,33 @@ from pathlib import Path
 
 import click
 
-from hybridrag import Engine, InvalidInput, Settings, load_settings
-from hybridrag.apps.cli.evaluate import open_dataset_index, search_with, take_in
-from hybridrag.apps.cli.options import config_option, json_option, quiet_option
-from hybridrag.apps.cli.output import print_json
-from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
-from hybridrag.evaluate.datasets import Dataset, load_dataset
-from hybridrag.evaluate.resample import PairedDifference
-from hybridrag.evaluate.runs import run_searches
-from hybridrag.evaluate.score import METRICS, metric_values, outcomes_of
-from hybridrag.evaluate.tune import (
+from hybridrag import (
+    METRICS,
     TUNE_KNOBS,
+    Dataset,
+    Engine,
+    InvalidInput,
+    PairedDifference,
+    Recipe,
+    Settings,
     SettingsChoice,
     Tuned,
     TuneMeasure,
     TuneTrial,
     choice_as_toml,
     dataset_halves,
+    find_recipes,
+    load_dataset,
+    load_settings,
+    metric_values,
+    outcomes_of,
+    run_searches,
     tune,
 )
-from hybridrag.recipes import Recipe, find_recipes
+from hybridrag.apps.cli.evaluate import open_dataset_index, search_with, take_in
+from hybridrag.apps.cli.options import config_option, json_option, quiet_option
+from hybridrag.apps.cli.output import print_json
+from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
 
 INTERRUPTED = 130
 
