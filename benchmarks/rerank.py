@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.report import Table
 from hybridrag.config import Settings, load_settings
 from hybridrag.engine import Engine
+from hybridrag.errors import InvalidInput
 from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.metrics import documents_in_order, ndcg_at, recall_at, reciprocal_rank_at
 from hybridrag.evaluate.read_query import Query
@@ -91,7 +92,11 @@ def main() -> int:
     order: list[list[object]] = []
     cost: list[list[object]] = []
     for name in options.sets:
-        dataset = load_dataset(options.data / name)
+        try:
+            dataset = load_dataset(options.data / name)
+        except InvalidInput as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
+            continue
         with kept_folder(options.indexes) as folder:
             index(folder / name, dataset, embedder)
             queries = [query for query in dataset.queries if query.has_evidence]
