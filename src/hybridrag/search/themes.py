@@ -3,7 +3,7 @@
 A question with a topic ("the main risks in the safety reports") gets what is nearest to it, but of each document only
 a part: the second chunk of a document counts less than the first of another. A question without one ("summarise the
 meeting") is near to nothing in particular; it gets what covers the candidates, each of which stands for what resembles
-it and for what is written around it. How much of either a question wants is read from how unequally near it is.
+it and for what is written around it. Which it is, its words tell, and how unequally near to the chunks it is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hybridrag.language.words import keywords
 from hybridrag.protocols import CommunityStore, EntityRow, Store
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk
@@ -52,6 +53,22 @@ NO_TOPIC, TOPIC = 0.45, 0.65
 """The spread of the question's cosines over that of the chunks among themselves: up to the first the question has no
 topic, from the second on it has one. Set on fourteen questions with a topic (0.67-1.2) and twelve without (0.31-0.68).
 """
+_GENERAL = """
+main key major important central general overall whole entire total broad common recurring big
+theme themes topic topics subject subjects point points issue issues idea ideas thing things trend trends
+summary summarise summarize summarised summarized overview outline recap gist picture takeaway takeaways
+highlight highlights conclusion conclusions discuss discussed discussion discussions talk talked cover covered
+mention mentioned say said tell describe explain give list show happen happened content contents information
+meeting meetings document documents file files report reports text texts note notes transcript transcripts call
+calls corpus collection archive folder data material conversation conversations page pages article articles
+paper papers record records
+主 主な 主要 全体 全般 総合 概要 要約 要約する まとめ まとめる 纏める 整理 テーマ 主題 話題 論点 内容 要点
+ポイント 傾向 特徴 資料 資料集 文書 文章 書類 会議 会合 議事録 報告 報告書 ファイル ドキュメント データ 教える
+説明 説明する 紹介 扱う 話す 話し合う 議論 議論する 大まか 全て すべて 全部 記事 記録 話 一覧 大きな 重要
+"""
+GENERAL_WORDS = frozenset(_GENERAL.split())
+"""Words that ask for the whole, and words for what holds it: a question of these alone has no topic."""
+
 FEWEST_TO_COMPARE = 3
 """Chunks from which on it can be told how unequally near a question is to them."""
 
@@ -105,6 +122,25 @@ class CommunityShown(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question about the whole."""
+
+    vector: NDArray[np.float32]
+    has_topic: bool
+    """By its words."""
+
+    def focus(self, vectors: NDArray[np.float32]) -> float:
+        """How far it has a topic among these, 0-1: without one it is about equally near to everything."""
+        if not self.has_topic:
+            return 0.0
+        if len(vectors) < FEWEST_TO_COMPARE:
+            return 1.0
+        among = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].std()
+        spread = float((vectors @ self.vector).std() / among) if among > 0 else 1.0
+        return min(1.0, max(0.0, (spread - NO_TOPIC) / (TOPIC - NO_TOPIC)))
+
+
+@dataclass(frozen=True, slots=True)
 class _Candidate:
     """A chunk or a community that may be shown."""
 
@@ -148,6 +184,7 @@ def search_themes(
     views: Sequence[CommunityShown],
     base: Mapping[int, float],
     *,
+    question: str | None = None,
     filters: SearchFilters | None = None,
     limit: int = COVERED,
 ) -> list[Hit]:
@@ -155,20 +192,29 @@ def search_themes(
 
     A corpus on boats, bread and bees, "What is it all about?" -> a chunk or community of each, then the second ones
 
-    `vector` is the question's, `base` the own score of the chunks that words and meaning found, `views` the
-    communities of `theme_keys`. A community's text is in `details`, made from visible chunks alone. Scores fall with
-    the order. No candidates -> no hits.
+    `vector` is the question's and `question` its text, whose words tell a topic; `base` is the own score of the chunks
+    that words and meaning found, `views` are the communities of `theme_keys`. A community's text is in `details`, made
+    from visible chunks alone. Scores fall with the order. No candidates -> no hits.
     """
     with store.snapshot():
+        asked = _Asked(np.asarray(vector, dtype=np.float32), question is None or has_topic(question))
         pool = _pool(store, views, base, filters)
         if not pool.candidates:
             return []
-        order = _choose(pool, np.asarray(vector, dtype=np.float32), min(limit, len(pool.candidates)))
+        order = _choose(pool, asked, min(limit, len(pool.candidates)))
         shown = [it.community for it in map(pool.candidates.__getitem__, order) if it.community and not it.key]
         ids = store.graph.entity_ids(sorted({row.key for view in shown for row in view.key_entities}))
         # Scores only say the order: what a result is worth depends on those before it.
         scores = [1.0 - 0.5 * rank / limit for rank in range(len(order))]
         return [_hit(pool, pool.candidates[at], score, ids) for at, score in zip(order, scores, strict=True)]
+
+
+def has_topic(question: str) -> bool:
+    """Whether a question about the whole says what of it is wanted.
+
+    "What are the main risks?" -> True; "Summarise the meeting." -> False; 「全体をまとめてください」 -> False
+    """
+    return any(word.casefold() not in GENERAL_WORDS for word in keywords(question))
 
 
 def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId]) -> Hit:
@@ -190,7 +236,10 @@ def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId]
 
 
 def _pool(
-    store: Store, views: Sequence[CommunityShown], base: Mapping[int, float], filters: SearchFilters | None
+    store: Store,
+    views: Sequence[CommunityShown],
+    base: Mapping[int, float],
+    filters: SearchFilters | None,
 ) -> _Pool:
     """The best chunks by words and meaning, those that communities rest on, and the communities."""
     rests_on = {view.key: _each_once(it.chunk_key for it in view.sentences[:SHOWN_SENTENCES]) for view in views}
@@ -213,14 +262,13 @@ def _pool(
     return _Pool(tuple(candidates), chunks, vectors)
 
 
-def _choose(pool: _Pool, question: NDArray[np.float32], limit: int) -> list[int]:
+def _choose(pool: _Pool, asked: _Asked, limit: int) -> list[int]:
     """Places of the chosen candidates, greedily: each time the one that adds most."""
     shows = _shows(pool)
     is_chunk = np.array([bool(it.key) for it in pool.candidates])
-    nearness = pool.vectors @ question
-    focus = _focus(pool.vectors, nearness)
+    focus = asked.focus(pool.vectors)
     # A community is as near as the middle of what it shows.
-    relevance = (shows / shows.sum(axis=1, keepdims=True)) @ _stretched(nearness)
+    relevance = (shows / shows.sum(axis=1, keepdims=True)) @ _stretched(pool.vectors @ asked.vector)
     says, around = _alike(pool.vectors)
     mixed = (1 - AROUND) * says + AROUND * around
     stands_for = np.stack([mixed[list(it.places)].max(axis=0) for it in pool.candidates])
@@ -274,15 +322,6 @@ def _alike(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[n
     places = np.arange(len(vectors))
     stretch = max(1.0, len(vectors) / STRETCHES)
     return says, np.exp(-np.abs(places[:, None] - places[None, :]) / stretch)
-
-
-def _focus(vectors: NDArray[np.float32], nearness: NDArray[np.float32]) -> float:
-    """How far a question has a topic, 0-1: one without is about equally near to everything."""
-    if len(vectors) < FEWEST_TO_COMPARE:
-        return 1.0
-    among = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].std()
-    spread = float(nearness.std() / among) if among > 0 else 1.0
-    return min(1.0, max(0.0, (spread - NO_TOPIC) / (TOPIC - NO_TOPIC)))
 
 
 def _each_once(keys: Iterable[int]) -> list[int]:
