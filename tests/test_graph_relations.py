@@ -113,6 +113,11 @@ def test_japanese_sentences_state_facts(text: str, expected: tuple[str, str, str
     assert expected in triples(text)
 
 
+def test_what_one_made_is_not_whatever_is_named_behind_it() -> None:
+    text = "郵政省が推進した地域情報化政策により高山市が指定を受けた。"
+    assert ("郵政省", "推進", "高山市") not in triples(text)
+
+
 def test_what_stands_in_brackets_belongs_to_no_verb_outside() -> None:
     text = "株式会社青空（以下「青空」という）は東京に本社を置く。"
     assert triples(text) == [("株式会社青空", "に置く", "東京")]

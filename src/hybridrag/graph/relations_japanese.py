@@ -41,6 +41,8 @@ class _Sentence:
     end: int
     topic: str | None
     carried: bool
+    topic_start: int = -1
+    """Where its own topic stands."""
     facts: list[Fact] = field(default_factory=list)
 
     def add(self, subject: str | None, predicate: str, target: str | None, confidence: float, kind: FactKind) -> None:
@@ -78,7 +80,7 @@ def _opened(text: str, start: int, end: int, row: Sequence[Mention], topic: str 
         if mention.type is EntityType.TIME or _MADE.match(text, after):
             continue  # 「Xが設立した会社」 goes on about the company
         if text[after : after + 1] in {"は", "が", "も"}:
-            return _Sentence(start, end, mention.key, carried=False)
+            return _Sentence(start, end, mention.key, carried=False, topic_start=mention.start)
     return _Sentence(start, end, topic, carried=True)
 
 
@@ -133,6 +135,7 @@ _ROLE_ENDS = re.compile(
 )
 _MADE = re.compile(r"が(?:[^、。はをに]{0,8}?)([一-鿿]{2})(?:した|する|していた|している)(?=[一-鿿ァ-ヺー])")
 _LISTED = re.compile(r"[とや、・]+")
+_IS_SOMETHING = re.compile(r"(?:である|です|だ|であった|でした|だった)。?\s*$")
 
 
 def _as_role(text: str, sentence: _Sentence, mention: Mention, following: Mention | None, after: int) -> None:
@@ -148,8 +151,10 @@ def _as_role(text: str, sentence: _Sentence, mention: Mention, following: Mentio
 def _as_maker(text: str, sentence: _Sentence, row: Sequence[Mention], at: int, after: int) -> bool:
     """YはXが設立した会社, YはXとZが設立した会社: what X did to Y stands before what Y is."""
     match = _MADE.match(text[: sentence.end], after)
-    if not match or sentence.topic == row[at].key:
+    if not match or sentence.topic == row[at].key or sentence.topic_start > row[at].start:
         return False
+    if sentence.carried and not _IS_SOMETHING.search(text, sentence.start, sentence.end):
+        return False  # 「Xが推進した政策により…」 says what came of it, and not what something is
     for place in range(at, -1, -1):
         sentence.add(row[place].key, match.group(1), sentence.topic, READ, FactKind.VERB)
         between = text[_after(text, row[place - 1]) : row[place].start] if place else ""
