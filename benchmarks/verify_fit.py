@@ -41,6 +41,15 @@ SHRINK, SHRINK_JAPANESE = 5.0, 10.0
 PER_SET = 400.0
 """Every set counts as so many cases, whatever its size."""
 
+MOST_WEIGHT = 2.0
+"""But no case counts more: the few questions of a set that are of another kind would weigh as much as all others."""
+
+SET_WEIGHT = {"nomiracl_en": 4.0, "nomiracl_ja": 4.0}
+"""People judged all ten passages of these: the nearest to what a search hands to the judge, so they count for more."""
+
+RELEVANCE_ONLY = frozenset(("ja_jaquad_sufficiency", "ja_jsquad_sufficiency"))
+"""Sources of single passages that are far easier than sets: they teach relevance, not sufficiency."""
+
 FOLDS = 5
 _STYLES = (Want.DATE, Want.NUMBER, Want.PERSON, Want.PLACE, Want.THING)
 
@@ -134,7 +143,9 @@ def fit_platt(logits: Features, labels: Features, weights: Features) -> tuple[fl
 
 def _balance(rows: Sequence[Row]) -> Features:
     sizes = Counter(row.case.source for row in rows)
-    return np.array([PER_SET / sizes[row.case.source] for row in rows])
+    return np.array(
+        [min(MOST_WEIGHT, PER_SET / sizes[row.case.source]) * SET_WEIGHT.get(row.case.source, 1.0) for row in rows]
+    )
 
 
 def _relevance(rows: Sequence[Row], features: Sequence[str]) -> Logistic:
@@ -161,6 +172,7 @@ def set_values(row: Row, relevance: Logistic, names: Sequence[str]) -> Features:
 
 
 def _sufficiency(rows: Sequence[Row], relevance: Logistic, features: Sequence[str]) -> Logistic:
+    rows = [row for row in rows if row.case.source not in RELEVANCE_ONLY]
     return fit_logistic(
         np.array([set_values(row, relevance, features) for row in rows]),
         np.array([float(row.case.sufficient) for row in rows]),
@@ -195,7 +207,9 @@ def calibrated(pair: Pair, rows: Sequence[Row], *, relational: bool, scored: boo
         guesses += [(row, predict(rest, row)[1]) for row in rows if row.fold == fold]
     by_set: dict[str, tuple[float, float]] = {"en": (1.0, 0.0), "ja": (1.0, 0.0)}
     for language, japanese in (("en", False), ("ja", True)):
-        here = [guess for guess in guesses if guess[0].japanese is japanese]
+        here = [
+            guess for guess in guesses if guess[0].japanese is japanese and guess[0].case.source not in RELEVANCE_ONLY
+        ]
         if here:
             labels = np.array([float(row.case.sufficient) for row, _ in here])
             balance = _balance([row for row, _ in here])

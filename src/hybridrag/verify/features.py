@@ -15,8 +15,8 @@ from hybridrag.verify.read import (
     Asked,
     Passage,
     is_negated,
+    kind_flags,
     name_presence,
-    new_finds,
     plain,
     presence,
     read_heading,
@@ -110,8 +110,8 @@ def best_sentence(asked: Asked, passage: Passage, heading: Passage) -> int:
     rated = [
         asked.coverage(presence(asked.terms, sentence.terms))
         + 0.5 * asked.coverage(presence(asked.terms, sentence.terms, heading.terms))
-        + 0.15 * bool(new_finds(asked, passage, passage.in_sentence(at)))
-        for at, sentence in enumerate(passage.sentences)
+        + 0.15 * kind
+        for sentence, kind in zip(passage.sentences, kind_flags(asked, passage), strict=True)
     ]
     return int(np.argmax(rated)) if rated else 0
 
@@ -149,7 +149,7 @@ def _row(read: Read, at: int, bridge: float, cosines: Sequence[float], attribute
     named = sum(places) / len(places) if places else 0.0
     best = best_sentence(asked, passage, heading)
     asked_for = [asked.partial(there, attributes) for there in alone]
-    kinds = [bool(new_finds(asked, passage, passage.in_sentence(place))) for place in range(len(passage.sentences))]
+    kinds = kind_flags(asked, passage)
     untold = asked.want in {Want.THING, Want.MANNER}
     return [
         asked.coverage(whole),

@@ -121,8 +121,7 @@ def _check_for(read: Read, want: Want) -> IntentMatch:
 
 def _where(read: Read, at: int, want: Want) -> float:
     asked, passage, heading = read.asked, read.passages[at], read.headings[at]
-    kinds = [find for find in passage.finds if find.want is want]
-    new = new_finds(asked, passage, kinds) if want is asked.want else kinds
+    new = new_finds(asked, passage, want)
     if not new:
         return 0.0
     best = passage.sentences[best_sentence(asked, passage, heading)]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from hybridrag.language.analyse import analyse
+from hybridrag.language.analyse import Text, analyse
 from hybridrag.language.detect import detect
 from hybridrag.language.normalise import normalise
 from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import QueryTerm, query_terms
 from hybridrag.protocols import Candidate, Question
 from hybridrag.types.queries import QueryType
-from hybridrag.verify.wants import Find, Want, find_kinds, wanted
+from hybridrag.verify.wants import Find, Want, find_kind, wanted
 
 MAX_CHARACTERS = 6_000
 """How much of a passage is read; a chunk is far shorter, and what a caller hands in may be a whole book."""
@@ -89,13 +89,19 @@ class Passage:
     sentences: tuple[Sentence, ...]
     positions: Mapping[str, tuple[int, ...]]
     """Where each term stands, counted in words."""
-    finds: tuple[Find, ...]
-    """Dates, numbers, names and the like, in the order of the text."""
+    analysed: Text
+    """As the language layer sees it."""
+    found: dict[Want, tuple[Find, ...]] = field(default_factory=dict, compare=False)
+    """What `finds` has found so far: only what is asked for is looked for."""
 
-    def in_sentence(self, at: int) -> list[Find]:
-        """The finds within one sentence."""
-        sentence = self.sentences[at]
-        return [find for find in self.finds if sentence.start <= find.start < sentence.end]
+    def finds(self, want: Want) -> tuple[Find, ...]:
+        """The dates, numbers, names or the like in the text, in its order."""
+        known = self.found.get(want)
+        if known is None:
+            normal, units, _ = self.analysed
+            places = {normal.span(find.start, find.end) for find in find_kind(want, normal.text, units)}
+            known = self.found[want] = tuple(Find(want, start, end) for start, end in sorted(places))
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +210,8 @@ def read_passage(text: str) -> Passage:
     "Orin Works was founded in 1987." -> one sentence; terms orin, work, found, 1987; a date
     """
     text = text[:MAX_CHARACTERS]
-    normal, units, extras = analyse(text)
+    analysed = analyse(text)
+    normal, units, extras = analysed
     spans = sentences(text)
     starts = [start for start, _ in spans]
     grouped: list[set[str]] = [set() for _ in spans]
@@ -218,7 +225,6 @@ def read_passage(text: str) -> Passage:
         base += unit.width
     for extra in extras:
         grouped[_place(starts, normal.starts[extra.start])].add(extra.term)
-    finds = (Find(find.want, *normal.span(find.start, find.end)) for find in find_kinds(normal.text, units))
     return Passage(
         text=text,
         plain=normal.text.casefold(),
@@ -227,7 +233,7 @@ def read_passage(text: str) -> Passage:
             Sentence(start, end, frozenset(terms)) for (start, end), terms in zip(spans, grouped, strict=True)
         ),
         positions={term: tuple(where) for term, where in positions.items()},
-        finds=tuple(sorted(set(finds), key=lambda find: (find.start, find.end, find.want))),
+        analysed=analysed,
     )
 
 
@@ -269,10 +275,15 @@ def name_presence(name: Name, within: str, *places: frozenset[str]) -> float:
     return sum(there) / len(there) if there else 0.0
 
 
-def new_finds(asked: Asked, passage: Passage, finds: Iterable[Find]) -> list[Find]:
-    """Those of the wanted kind that the question does not hold itself."""
-    return [
-        find
-        for find in finds
-        if find.want is asked.want and passage.text[find.start : find.end].casefold() not in asked.plain
-    ]
+def new_finds(asked: Asked, passage: Passage, want: Want | None = None) -> list[Find]:
+    """What a passage holds of the wanted kind and the question does not hold itself; of another kind, all of it."""
+    if want not in {None, asked.want}:
+        return list(passage.finds(want))
+    finds = passage.finds(asked.want)
+    return [find for find in finds if passage.text[find.start : find.end].casefold() not in asked.plain]
+
+
+def kind_flags(asked: Asked, passage: Passage) -> list[bool]:
+    """For each sentence, whether it holds something new of the wanted kind."""
+    starts = [find.start for find in new_finds(asked, passage)]
+    return [any(sentence.start <= start < sentence.end for start in starts) for sentence in passage.sentences]

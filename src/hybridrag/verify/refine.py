@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybridrag.protocols import Candidate, Question
-from hybridrag.verify.read import Asked, Passage, new_finds, presence, read_heading, read_passage, read_question
+from hybridrag.verify.read import Asked, Passage, kind_flags, presence, read_heading, read_passage, read_question
 
 KEEP_FROM = 0.5
 """A sentence stays when it says at least this share of what the best sentence of all candidates says."""
@@ -76,12 +76,13 @@ def refine(question: Question, candidates: Sequence[Candidate]) -> list[Refined]
 
 def rate_sentences(asked: Asked, passage: Passage, heading: Passage) -> list[float]:
     """How much of the question each sentence says, 0-1; by itself, and with its title and what it refers back to."""
+    kinds = kind_flags(asked, passage)
     return [
         min(
             1.0,
             (1.0 - TITLE_SHARE) * asked.coverage(presence(asked.terms, sentence.terms))
             + TITLE_SHARE * asked.coverage(presence(asked.terms, *_around(passage, heading, at)))
-            + KIND_BONUS * bool(new_finds(asked, passage, passage.in_sentence(at))),
+            + KIND_BONUS * kinds[at],
         )
         for at, sentence in enumerate(passage.sentences)
     ]

@@ -159,32 +159,33 @@ _MANNERS = re.compile(
     "|によって|により|方法|手順|用いて|使って|ことで",
     re.IGNORECASE,
 )
-_PATTERNS = (
-    (Want.DATE, _DATES),
-    (Want.NUMBER, _NUMBERS),
-    (Want.PERSON, _PERSONS),
-    (Want.PLACE, _PLACE_NAMES),
-    (Want.REASON, _REASONS),
-    (Want.MANNER, _MANNERS),
-)
+_PATTERNS = {
+    Want.DATE: _DATES,
+    Want.NUMBER: _NUMBERS,
+    Want.PERSON: _PERSONS,
+    Want.PLACE: _PLACE_NAMES,
+    Want.REASON: _REASONS,
+    Want.MANNER: _MANNERS,
+}
 _PERSON_ROLES = frozenset((Role.FAMILY_NAME, Role.GIVEN_NAME))
 
 
-def find_kinds(text: str, units: Sequence[tuple[int, Unit]]) -> Iterator[Find]:
-    """The dates, numbers, names of people and places, reasons and ways in a normalised text, as far as form tells.
+def find_kind(want: Want, text: str, units: Sequence[tuple[int, Unit]]) -> Iterator[Find]:
+    """What a normalised text holds of one kind, as far as form tells; nothing for a thing.
 
-    "Orin Works was founded in 1987." -> date 1987
+    date, "Orin Works was founded in 1987." -> 1987
 
     `units` are the language layer's of the same text: it knows Japanese names of people and places.
     """
-    for want, pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            yield Find(want, match.start(), match.end())
-    for start, unit in units:
-        if unit.role in _PERSON_ROLES:
-            yield Find(Want.PERSON, start, start + _length(unit))
-        elif unit.place:
-            yield Find(Want.PLACE, start, start + len(unit.place))
+    pattern = _PATTERNS.get(want)
+    if pattern is None:
+        return
+    for match in pattern.finditer(text):
+        yield Find(want, match.start(), match.end())
+    if want is Want.PERSON:
+        yield from (Find(want, at, at + _length(unit)) for at, unit in units if unit.role in _PERSON_ROLES)
+    if want is Want.PLACE:
+        yield from (Find(want, at, at + len(unit.place)) for at, unit in units if unit.place)
 
 
 def _length(unit: Unit) -> int:
