@@ -35,7 +35,8 @@ ASKED_ALREADY = 0.5
 
 OWN_SHARE = 0.2
 """How much of a path's strength depends on whether its end bears on the question itself. Little: the second passage of
-a chain often has no word of the question. Chosen on one set of multi-hop questions, and to be measured on others."""
+a chain often has no word of the question. Between 0.1 and 0.35 five sets of multi-hop questions, in English and
+Japanese and with and without titles, move by two points at most."""
 
 
 @dataclass(frozen=True, slots=True)
