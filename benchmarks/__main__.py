@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.report import RESULTS, Table, machine, tables_of, write
 
-BENCHMARKS = ("parse", "embedding", "vectors", "graph", "store")
+BENCHMARKS = ("parse", "embedding", "vectors", "search", "graph", "store")
 """In the order of their duration: the first answers come at once."""
 
 

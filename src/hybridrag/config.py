@@ -273,7 +273,7 @@ class RerankSettings(Section):
     """How many of the best results are looked at again."""
     batch_size: int = Field(default=16, ge=1, le=32)
     """How many passages a local model reads at once; less needs less memory."""
-    blend: Share = 0.3
+    blend: Share = 0.4
     """How much the reranker's score counts against that of the searches. At 1 it alone decides, which loses results
     that answer by way of another one."""
     timeout_seconds: float = Field(default=2.0, gt=0.0)

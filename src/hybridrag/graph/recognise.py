@@ -17,6 +17,14 @@ MAX_CANDIDATES = 400
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’.&/][^\W_]+)*")
 _SPACE = re.compile(r"[^\S\n]{0,2}")
+_SMALL = frozenset(
+    """
+    a an the of in on at by to for from with and or but as is are was were be been do does did has have
+    had that this these those who whom whose which what when where why how than then through about into
+    over under between it its his her their our your my not no all any each first last
+    """.split()
+)
+"""Words that a name in running text does not begin or end with."""
 
 LookUp = Callable[[Sequence[str]], Mapping[str, int]]
 """Names as they are compared -> the entities that the caller may see, by name."""
@@ -38,7 +46,7 @@ def recognise(text: str, look_up: LookUp) -> list[KnownName]:
     "who designed the marten lighthouse?" -> [marten lighthouse]
 
     A single word counts only where it is written like a name: "may" and "first" are names of something in many
-    corpora.
+    corpora. Years and other numbers are no names to search by.
     """
     spans = list(_candidates(text))[:MAX_CANDIDATES]
     norms = {span: name_key(text[span[0] : span[1]]) for span in spans}
@@ -59,30 +67,55 @@ def _candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _latin(text: str) -> Iterator[tuple[int, int]]:
-    """Every row of words with nothing but a space between them; a single one only with a capital or digit."""
+    """Every row of words with nothing but a space between them that neither begins nor ends with a small word.
+
+    A single word counts only with a capital.
+    """
     words = [match.span() for match in _WORD.finditer(text) if match[0].isascii() or not is_japanese(match[0])]
     for first, (start, end) in enumerate(words):
-        if not text[start:end].islower():
-            yield start, end
+        if _is_small(text[start:end]):
+            continue
+        if not text[start:end].islower() and not text[start:end].isdigit():
+            yield start, _without_possessive(text, start, end)
         for last in range(first + 1, min(first + MAX_WORDS, len(words))):
-            if not _SPACE.fullmatch(text[words[last - 1][1] : words[last][0]]):
+            begin, stop = words[last]
+            if not _SPACE.fullmatch(text[words[last - 1][1] : begin]):
                 break
-            yield start, words[last][1]
+            if not _is_small(text[begin:stop]):
+                yield start, _without_possessive(text, begin, stop)
+
+
+def _is_small(word: str) -> bool:
+    """Whether it is a lower-case article, preposition or the like: "the", not the "The" of a title."""
+    return word in _SMALL
+
+
+def _without_possessive(text: str, start: int, end: int) -> int:
+    return end - 2 if end - start > 2 and text[end - 2 : end] in {"'s", "’s"} else end
 
 
 def _japanese(text: str) -> Iterator[tuple[int, int]]:
-    """Every row of nouns; a single one only if it is a proper noun or not in the dictionary."""
+    """Every row of nouns; a single one only if it is a proper noun, or unknown, and part of no longer row."""
     words = morphemes(text)
     for first, word in enumerate(words):
-        if not _is_noun(word):
+        if not _is_noun(word) or "数詞" in word.pos:
             continue
-        if word.unknown or "固有名詞" in word.pos:
+        alone = not (_joined(words, first - 1) or _joined(words, first))
+        if alone and (word.unknown or "固有名詞" in word.pos):
             yield word.start, word.end
         for last in range(first + 1, min(first + MAX_WORDS, len(words))):
             if words[last].start != words[last - 1].end or not _may_join(words[last]):
                 break
             if _is_noun(words[last]):
                 yield word.start, words[last].end
+
+
+def _joined(words: Sequence[Morpheme], at: int) -> bool:
+    """Whether two words in a row are nouns with nothing between them."""
+    if not 0 <= at < len(words) - 1:
+        return False
+    one, other = words[at], words[at + 1]
+    return one.end == other.start and _is_noun(one) and _is_noun(other)
 
 
 def _is_noun(word: Morpheme) -> bool:

@@ -28,7 +28,7 @@ class Looking:
     """How the reranker is used."""
 
     top_k: int = 50
-    share: float = 0.3
+    share: float = 0.4
     timeout: float = 2.0
 
 
