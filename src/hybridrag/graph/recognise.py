@@ -17,13 +17,12 @@ MAX_CANDIDATES = 400
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’.&/][^\W_]+)*")
 _SPACE = re.compile(r"[^\S\n]{0,2}")
-_SMALL = frozenset(
-    """
-    a an the of in on at by to for from with and or but as is are was were be been do does did has have
-    had that this these those who whom whose which what when where why how than then through about into
-    over under between it its his her their our your my not no all any each first last
-    """.split()
-)
+_SMALL_WORDS = """
+a an the of in on at by to for from with and or but as is are was were be been do does did has have
+had that this these those who whom whose which what when where why how than then through about into
+over under between it its his her their our your my not no all any each first last
+"""
+_SMALL = frozenset(_SMALL_WORDS.split())
 """Words that a name in running text does not begin or end with."""
 
 LookUp = Callable[[Sequence[str]], Mapping[str, int]]
