@@ -144,7 +144,9 @@ def _read_queries(folder: Path, gold: Mapping[str, Mapping[str, int]]) -> list[Q
     file = _either(folder, "queries.jsonl")
     if file is None:
         raise InvalidInput(f"{folder} holds no queries.jsonl.", hint='Write {"_id": ..., "text": ...} a line into it.')
-    queries = [read_query(where, fields, gold) for where, fields in _each_once(read_objects(file))]
+    # Public sets hold lines whose question was lost; there is nothing to ask there.
+    asked = (row for row in _each_once(read_objects(file)) if row[1].get("text") != "")
+    queries = [read_query(where, fields, gold) for where, fields in asked]
     return [query if query.language else replace(query, language=detect(query.text)) for query in queries]
 
 

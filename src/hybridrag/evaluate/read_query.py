@@ -88,6 +88,8 @@ def _text(where: str, fields: Mapping[str, Any], name: str) -> str:
 def _answers(where: str, fields: Mapping[str, Any]) -> tuple[str, ...]:
     value = fields.get("answer", fields.get("answers"))
     listed = [] if value is None else [value] if isinstance(value, str) else value
+    if isinstance(listed, list):
+        listed = [one for one in listed if one is not None]
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
         raise InvalidInput(f"{where}: `answer` must be a text or a list of texts.")
     return tuple(one for one in listed if one.strip())
