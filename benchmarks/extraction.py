@@ -1,4 +1,4 @@
-"""How good and how fast extraction is: `python -m benchmarks.extraction --data DIR [--limit N] [--light]`.
+"""How good and how fast extraction is: `python -m benchmarks.extraction --data DIR [--limit N] [--light] [--facts N]`.
 
 Reads `redocred/dev.json.gz` (English: names, relations) and `ner_wikipedia_ja/ner.json` (Japanese: names) under DIR.
 Gold types are coarser than ours, so a gold type accepts a set of ours. Numbers are left out on both sides, and so are
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -257,13 +258,29 @@ def relations_table(samples: Sequence[Sample], *, light_only: bool) -> None:
         measure_relations("combined", samples, SpacyExtractor(languages=("en",), light_names=True))
 
 
+def facts_to_read(title: str, samples: Sequence[Sample], count: int, *, seed: int = 77) -> None:
+    """Facts of texts that the rules were not written on, drawn at random, for people to read."""
+    unseen = samples[SEEN[samples[0].language] :]
+    found = LightExtractor().extract([sample.passage for sample in unseen])
+    rows = [(fact, sample.text) for sample, graph in zip(unseen, found, strict=True) for fact in graph.facts]
+    print(f"\n{title}: {min(count, len(rows))} of {len(rows)} facts")
+    for fact, text in random.Random(seed).sample(rows, min(count, len(rows))):
+        sentence = " ".join(text[fact.start : fact.end].split())
+        print(f"{fact.subject_key} | {fact.predicate} | {fact.object_key} || {sentence}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with redocred/ and ner_wikipedia_ja/")
     parser.add_argument("--limit", type=int, default=None, help="read only the first N passages of each set")
     parser.add_argument("--light", action="store_true", help="leave the spaCy pipelines out")
+    parser.add_argument("--facts", type=int, default=None, metavar="N", help="only print N facts of each set to read")
     options = parser.parse_args()
     english, japanese = read_redocred(options.data, options.limit), read_japanese(options.data, options.limit)
+    if options.facts:
+        facts_to_read("English (redocred)", english, options.facts)
+        facts_to_read("Japanese (ner_wikipedia_ja)", japanese, options.facts)
+        return
     terms = {EntityType.CONCEPT}
     names_table("English (redocred)", english, light_only=options.light, without=terms)
     # The Japanese set marks no dates.

@@ -76,6 +76,11 @@ def test_a_sentence_with_he_goes_on_about_the_title() -> None:
     assert fact.confidence < facts("Ram Das joined Acme Corp.")[0].confidence
 
 
+def test_years_in_office_are_no_life() -> None:
+    assert triples("Alumni include Louis Deacon (1991-1995), a player.") == []
+    assert ("ann lee", "born", "1 may 1911") in triples("Ann Lee (1 May 1911 – 3 June 1971) was kind.")
+
+
 def test_the_company_means_the_last_company() -> None:
     text = "Ann Lee founded Acme Corp. The company was acquired by Globex Inc."
     assert ("globex inc", "acquired", "acme corp") in triples(text)

@@ -282,12 +282,19 @@ def _as_place(text: str, sentence: _Sentence, left: Mention, mention: Mention, w
     return True
 
 
+_SPAN = re.compile(r"[^()]{0,20}?(\d{4})\s?[–-][^()]{0,20}?(\d{4})\b")
+_SHORTEST_LIFE = 15  # years: "(1991-1995)" behind a name is when someone went to school, or held an office
+
+
 def _as_life(text: str, sentence: _Sentence, left: Mention, mention: Mention, words: list[str]) -> bool:
     """X (1911 - 1971)."""
     if mention.type is not EntityType.TIME:
         return False
     lived = text[mention.end : mention.end + 3].strip()[:1] in {"–", "-"}
     if words == ["("] and left.type is EntityType.PERSON and lived:
+        years = _SPAN.match(text, mention.start)
+        if years and int(years.group(2)) - int(years.group(1)) < _SHORTEST_LIFE:
+            return True
         sentence.add(left.key, "born", mention.key, READ, FactKind.APPOSITION)
         sentence.verb, sentence.owner = "died", left.key
         return True
