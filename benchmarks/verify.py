@@ -137,7 +137,8 @@ def time_table(rows: Sequence[Row]) -> Table:
     judge = LocalJudge()
     table = []
     for language in ("en", "ja"):
-        sets = [row.case for row in rows if row.case.language == language and len(row.case.candidates) >= 10][:60]
+        source = f"nomiracl_{language}"
+        sets = [row.case for row in rows if row.case.source == source and len(row.case.candidates) >= 10][:60]
         taken, characters = [], []
         for case in sets:
             read_passage.cache_clear()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hybridrag.protocols import Judgement
 from hybridrag.types.results import IntentMatch, SufficiencyEvaluation
 
@@ -19,7 +21,7 @@ def evaluate_sufficiency(judgement: Judgement, intent: IntentMatch | None = None
     """The judgement over all results, lowered where they do not hold the kind of thing asked for.
 
     sufficient .9, intent matched -> sufficient, confidence .9
-    sufficient .6, "a date" missing with confidence .8 -> .36: not sufficient, confidence .64, "No a date" never said
+    sufficient .6, "a date" missing with confidence .8 -> .36: not sufficient, confidence .64
     """
     probability = judgement.sufficient
     if intent is not None and not intent.matched:
@@ -35,14 +37,12 @@ def evaluate_sufficiency(judgement: Judgement, intent: IntentMatch | None = None
 
 def _missing(judgement: Judgement, intent: IntentMatch | None) -> tuple[str, ...]:
     said = list(judgement.missing)
-    lacking = [] if intent is None or intent.matched else [f"Nothing found holds {what}." for what in intent.missing]
+    lacking = () if intent is None or intent.matched else intent.missing
     # The judge may have named the same thing in its own words.
-    said += (
-        [sentence for sentence in lacking if not any(_names(what, said) for what in intent.missing)] if intent else []
-    )
+    said += [f"Nothing found holds {what}." for what in lacking if not _names(what, judgement.missing)]
     return tuple(dict.fromkeys(said))[:MAX_MISSING] or ("Nothing that answers the question.",)
 
 
-def _names(what: str, said: list[str]) -> bool:
+def _names(what: str, said: Sequence[str]) -> bool:
     word = what.removeprefix("a ").strip('"').casefold()
     return any(word in sentence.casefold() for sentence in said)
