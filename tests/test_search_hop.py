@@ -96,7 +96,7 @@ def test_a_name_that_is_no_title_seeds_the_chunks_that_begin_with_it(engine: Eng
         )
 
     (seed,) = seeds([], other)
-    assert (seed.chunk_key, seed.alias, seed.ambiguous) == (keys["secret.txt"], "Elvira Quist", False)
+    assert (seed.chunk_key, seed.alias, seed.by_name) == (keys["secret.txt"], "Elvira Quist", True)
     assert seed.weight == pytest.approx(1.0)
     # A name that led to a title needs no other chunk.
     assert seeds([Seed(keys["quist.md"], "elvira quist", 1.0, ambiguous=False)], other) == []
@@ -128,6 +128,12 @@ def test_chunks_of_one_name_share_it() -> None:
     weights = seed_weights(base, seeds)
     assert weights == pytest.approx({1: 1.0, 2: 0.5 / math.sqrt(2), 3: 0.4 / math.sqrt(3)})
     assert own_scores(base, seeds)[2] == pytest.approx(0.5 + 0.5 / math.sqrt(2))
+
+
+def test_half_of_what_a_name_adds_depends_on_the_chunk_itself() -> None:
+    seed = Seed(1, "x", 0.8, ambiguous=False, by_name=True)
+    assert seed_weights({1: 0.5}, [seed]) == pytest.approx({1: 0.8 * 0.75})
+    assert seed_weights({}, [seed]) == pytest.approx({1: 0.4})
 
 
 def test_a_path_is_worth_its_share_of_the_best_own_score() -> None:

@@ -17,6 +17,10 @@ LOWEST_SHOWN = 0.3
 """What the weakest candidate is reported as: every candidate was in the first hundred of some search, and the default
 `minRelevance` is there to be raised, not to hide them by a scale."""
 
+BY_NAME_SHARE = 0.5
+"""How much of a seed that is no title depends on whether the chunk itself bears on the question: with none, any
+chunk that begins with a common term came first; with all, chains without titles lost their start."""
+
 
 @dataclass(frozen=True, slots=True)
 class Blended:
@@ -93,9 +97,15 @@ def seed_weights(base: Mapping[int, float], seeds: Sequence[Seed]) -> dict[int, 
     for named in bearers.values():
         named.sort(key=lambda seed: (-base.get(seed.chunk_key, 0.0), seed.chunk_key))
         for place, seed in enumerate(named, start=1):
-            fit = base.get(seed.chunk_key, 0.0) / math.sqrt(place) if seed.ambiguous else 1.0
-            weights[seed.chunk_key] = max(weights.get(seed.chunk_key, 0.0), seed.weight * fit)
+            weight = seed.weight * _fit(seed, base.get(seed.chunk_key, 0.0), place)
+            weights[seed.chunk_key] = max(weights.get(seed.chunk_key, 0.0), weight)
     return weights
+
+
+def _fit(seed: Seed, own: float, place: int) -> float:
+    if seed.ambiguous:
+        return own / math.sqrt(place)
+    return 1 - BY_NAME_SHARE + BY_NAME_SHARE * own if seed.by_name else 1.0
 
 
 def blend(

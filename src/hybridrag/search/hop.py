@@ -47,6 +47,9 @@ class Seed:
     alias: str
     weight: float
     ambiguous: bool
+    """Whether others bear the same title: then it counts as far as the chunk itself fits the question."""
+    by_name: bool = False
+    """Whether the chunk only begins with the name: then half of it counts as far as the chunk itself fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ def seeds_by_name(
 
     "Where did Elvira Quist grow up?" -> the chunk of notes.txt that begins "Elvira Quist grew up in Norrhamn."
 
+    For questions of relationship alone: a chain begins at what is named, while a fact may be told of it in any chunk.
     `seeds` are those of `find_seeds`: a name that already led to a title needs no other. The more chunks mention a
     name, the less each counts; one that is mentioned everywhere leads nowhere.
     """
@@ -118,7 +122,7 @@ def seeds_by_name(
         weight = min(1.0, idf / ENOUGH_IDF) / math.sqrt(math.log2(1 + len(found)))
         for chunk in found:
             if key in first.get(chunk, ()) and (chunk not in more or weight > more[chunk].weight):
-                more[chunk] = Seed(chunk, wanted[key], weight, ambiguous=False)
+                more[chunk] = Seed(chunk, wanted[key], weight, ambiguous=False, by_name=True)
     known = {seed.chunk_key for seed in seeds}
     return sorted((it for it in more.values() if it.chunk_key not in known), key=lambda it: (-it.weight, it.chunk_key))
 
