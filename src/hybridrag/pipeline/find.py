@@ -192,6 +192,7 @@ class Finder:
         # What the others took is not the graph's fault: following has a deadline of its own.
         follow = partial(
             self._graph.follow,
+            ask.text,
             started.value or GraphStart(),
             found.base,
             understood,

@@ -13,7 +13,7 @@ from hybridrag.protocols import Linker, StoreWithCommunities
 from hybridrag.queries.plan import GraphMode
 from hybridrag.search.blend import own_scores
 from hybridrag.search.entity_hits import asks_what_it_is, search_entities
-from hybridrag.search.hop import Seed, Trail, find_seeds, hop
+from hybridrag.search.hop import Seed, Trail, find_seeds, hop, seeds_by_name
 from hybridrag.search.named import Named, find_named
 from hybridrag.search.relate import search_relations
 from hybridrag.search.themes import search_themes, theme_keys
@@ -62,9 +62,14 @@ class GraphSearch:
         """What needs the question alone; runs beside the other searches."""
         graph, plan, found = self._store.graph, understood.plan, understood.classification
         with self._store.snapshot():
-            seeds = find_seeds(graph, self._linker, text, rarity=self._rarity(text), filters=filters)
+            rarity = self._rarity(text)
+            seeds = find_seeds(graph, self._linker, text, rarity=rarity, filters=filters)
             names = dict.fromkeys([*found.extracted_entities, *(name.text for name in understood.names)])
             named = find_named(graph, self._linker, list(names), name_key=name_key, filters=filters)
+            if plan.type is QueryType.RELATIONSHIP:
+                # For a fact, a chunk that begins with a name is no better than its words: it did harm there.
+                communities = self._store.communities
+                seeds += seeds_by_name(graph, communities, self._linker, named, seeds, rarity=rarity, filters=filters)
             related: list[Hit] = []
             if plan.type is QueryType.RELATIONSHIP or plan.graph_mode is GraphMode.RELATION:
                 related = search_relations(
@@ -75,6 +80,7 @@ class GraphSearch:
 
     def follow(
         self,
+        text: str,
         start: GraphStart,
         base: Mapping[int, float],
         understood: Understood,
@@ -86,18 +92,16 @@ class GraphSearch:
         """What starts from the chunks that words and meaning found."""
         with self._store.snapshot():
             if understood.plan.type is QueryType.GLOBAL and vector is not None:
-                return GraphEnd(start.seeds, themes=tuple(self._themes(base, vector, filters)))
+                return GraphEnd(start.seeds, themes=tuple(self._themes(text, base, vector, filters)))
             asked = frozenset(name.entity_key for name in understood.names)
             seeds = self._spread(start.seeds, base, filters)
             own = own_scores(base, seeds)
-            trails = hop(self._store.graph, own, asked=asked, filters=filters)
+            trails = self._hop(own, asked, filters)
             for _ in range(hops - 1):
                 trails = self._further(trails, own, asked, filters)
             return GraphEnd(seeds, trails=_with_related(trails, start.related))
 
-    def _spread(
-        self, seeds: Sequence[Seed], base: Mapping[int, float], filters: SearchFilters
-    ) -> tuple[Seed, ...]:
+    def _spread(self, seeds: Sequence[Seed], base: Mapping[int, float], filters: SearchFilters) -> tuple[Seed, ...]:
         """The seeds, each on the chunks of its document that fit the question, the best fitting first.
 
         A title names a whole document, and its first chunk is rarely the one that answers.
@@ -116,12 +120,15 @@ class GraphSearch:
                     spread.append(replace(seed, chunk_key=key, weight=seed.weight * share / math.sqrt(place)))
         return tuple(spread)
 
+    def _hop(self, own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters) -> dict[int, Trail]:
+        return hop(self._store.graph, own, communities=self._store.communities, asked=asked, filters=filters)
+
     def _further(
         self, trails: Mapping[int, Trail], own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters
     ) -> dict[int, Trail]:
         """One step more, from where the last one led; each step is worth less by the strength of the one before."""
         reached = {key: max(own.get(key, 0.0), trail.strength) for key, trail in trails.items()}
-        more = hop(self._store.graph, reached, asked=asked, filters=filters)
+        more = self._hop(reached, asked, filters)
         joined = dict(trails)
         for key, trail in more.items():
             before = trails.get(trail.source_key)
@@ -131,11 +138,11 @@ class GraphSearch:
                 joined[key] = Trail(trail.source_key, via, strength)
         return joined
 
-    def _themes(self, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters) -> list[Hit]:
+    def _themes(self, text: str, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters) -> list[Hit]:
         communities = self._store.communities
         keys = theme_keys(communities, vector, filters=filters)
         views = view_communities(self._store, keys, filters=filters)
-        return search_themes(self._store, vector, list(views.values()), base, filters=filters)
+        return search_themes(self._store, vector, list(views.values()), base, question=text, filters=filters)
 
     def _rarity(self, text: str) -> dict[str, float]:
         total = max(1, self._store.chunk_count())
