@@ -1,0 +1,180 @@
+"""Turn a model's answers into probabilities, per language, on held-out training questions.
+
+    python -m training.calibrate WORK TARGET NAME [--questions 200]
+
+A held-out question gets its passage and the seven held-out passages that share most rare words with it. That is about
+what a search hands in, so "0.7" means: of such passages with this score, seven in ten answer. Whether a set holds the
+answer is fitted on the same lists, half of them without the right passage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybridrag.models.own_reranker import CALIBRATION_FILE, FIT, HOLDS, open_engine
+from training.ragged import load
+
+SEED = 7
+HELD_OUT = 50
+LIST_SIZE = 8
+RIDGE = 1e-2
+LANGUAGES = ("en", "ja")
+BINS = 10
+Floats = NDArray[np.float64]
+
+
+def fit_logistic(features: Floats, labels: Floats) -> Floats:
+    """Weights and a shift by Newton's method; a little ridge keeps separable data finite.
+
+    features [[-1], [1]], labels [0, 1] -> a positive weight and a shift of 0
+    """
+    rows = np.column_stack([features, np.ones(len(features))])
+    weights = np.zeros(rows.shape[1])
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-np.clip(rows @ weights, -30, 30)))
+        slope = rows.T @ (chance - labels) / len(rows) + RIDGE * np.append(weights[:-1], 0)
+        curve = (rows * (chance * (1 - chance))[:, None]).T @ rows / len(rows)
+        curve += RIDGE * np.diag(np.append(np.ones(len(weights) - 1), 1e-6))
+        weights -= np.linalg.solve(curve, slope)
+    return weights
+
+
+def expected_error(chance: Floats, labels: Floats) -> float:
+    """How far stated probabilities are from what happened, over ten bins of equal width (ECE)."""
+    bins = np.minimum((chance * BINS).astype(int), BINS - 1)
+    sizes = np.bincount(bins, minlength=BINS)
+    gaps = [abs(chance[bins == b].mean() - labels[bins == b].mean()) * sizes[b] for b in range(BINS) if sizes[b]]
+    return float(sum(gaps) / max(1, len(chance)))
+
+
+class Neighbours:
+    """Which held-out passages share rare pieces with a question."""
+
+    def __init__(self, data: dict[str, Any], pool: list[int]) -> None:
+        self._holders: dict[int, list[int]] = defaultdict(list)
+        for row in pool:
+            for piece in set(data["passages"][row].tolist()):
+                self._holders[piece].append(row)
+        self._size = len(pool)
+
+    def nearest(self, question: list[int], count: int, without: int) -> list[int]:
+        """The passages with the largest sum of idf, the right one left out."""
+        sums: Counter[int] = Counter()
+        for piece in set(question):
+            holders = self._holders.get(piece, [])
+            for row in holders:
+                sums[row] += math.log(self._size / len(holders))
+        del sums[without]
+        return [row for row, _ in sums.most_common(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Answers of the model for held-out lists of one language; the right passage is the first of each."""
+
+    answers: Floats
+    """(questions, LIST_SIZE, 2)"""
+    judged: Floats
+    labels: Floats
+
+
+def collect(engine: Any, data: dict[str, Any], lang: int, count: int) -> Lists:
+    """Run the model over held-out lists and held-out judged pairs."""
+    rng = np.random.default_rng(SEED)
+    held = data["positive"] % HELD_OUT == 0
+    mine = data["passage_lang"] == lang
+    pool = np.flatnonzero(mine & (np.arange(len(mine)) % HELD_OUT == 0)).tolist()
+    near = Neighbours(data, pool)
+    rows = rng.permutation(np.flatnonzero(held & (data["lang"] == lang)))[:count]
+    lists = []
+    for row in rows.tolist():
+        question, right = data["questions"][row].tolist(), int(data["positive"][row])
+        passages = [right, *near.nearest(question, LIST_SIZE - 1, right)]
+        if len(passages) == LIST_SIZE:
+            lists.append([engine.answers(question, data["passages"][p].tolist()) for p in passages])
+    usable = (data["judged_passage"] % HELD_OUT == 0) & mine[data["judged_passage"]] & (data["judged_swapped"] == 0)
+    judged = rng.permutation(np.flatnonzero(usable))[: count * 2]
+    answers = [
+        engine.answers(data["judged_questions"][i].tolist(), data["passages"][data["judged_passage"][i]].tolist())
+        for i in judged.tolist()
+    ]
+    return Lists(np.array(lists), np.array(answers), data["judged_label"][judged].astype(float))
+
+
+def calibrate(lists: Lists) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """The curves of one language, and how well they hold on the half that they were not fitted on."""
+    half = len(lists.answers) // 2
+    fits, checks = _curves(lists, slice(0, half)), {}
+    for name, (chance, labels) in _chances(lists, slice(half, None), fits).items():
+        checks[f"{name} expected calibration error"] = round(expected_error(chance, labels), 3)
+        checks[f"{name} accuracy at .5"] = round(float(((chance > 0.5) == (labels > 0.5)).mean()), 3)
+    return _curves(lists, slice(None)), checks
+
+
+def _curves(lists: Lists, part: slice) -> dict[str, list[float]]:
+    answers = lists.answers[part]
+    flat = answers.reshape(-1, 2)
+    right = np.tile([1.0] + [0.0] * (LIST_SIZE - 1), len(answers))
+    fit = fit_logistic(flat[:, :1], right)
+    pairs = np.concatenate([flat, lists.judged[part]])
+    relevant = fit_logistic(pairs, np.concatenate([right, lists.labels[part]]))
+    features, labels = _sets(answers, relevant)
+    curves = {"fit": fit, "relevant": relevant, "sufficient": fit_logistic(features, labels)}
+    return {name: [round(float(value), 4) for value in curve] for name, curve in curves.items()}
+
+
+def _sets(answers: Floats, relevant: Any) -> tuple[Floats, Floats]:
+    """The best logit and the mean of the three best, of every list with and without its right passage."""
+    logits = answers[..., FIT] * relevant[0] + answers[..., HOLDS] * relevant[1] + relevant[2]
+    rows = [np.sort(part, axis=1)[:, ::-1] for part in (logits, logits[:, 1:])]
+    features = np.concatenate([np.stack([row[:, 0], row[:, :3].mean(1)], axis=1) for row in rows])
+    return features, np.repeat([1.0, 0.0], len(logits))
+
+
+def _chances(lists: Lists, part: slice, curves: dict[str, list[float]]) -> dict[str, tuple[Floats, Floats]]:
+    answers = lists.answers[part]
+    right = np.tile([1.0] + [0.0] * (LIST_SIZE - 1), len(answers))
+    features, labels = _sets(answers, curves["relevant"])
+    return {
+        "fit": (_logistic(answers.reshape(-1, 2)[:, :1], curves["fit"]), right),
+        "relevant": (_logistic(answers.reshape(-1, 2), curves["relevant"]), right),
+        "sufficient": (_logistic(features, curves["sufficient"]), labels),
+    }
+
+
+def _logistic(features: Floats, curve: list[float]) -> Floats:
+    chance: Floats = 1 / (1 + np.exp(-(features @ np.array(curve[:-1]) + curve[-1])))
+    return chance
+
+
+def main() -> None:
+    """Write the curves of one size into calibration.json."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("work", type=Path)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("name")
+    parser.add_argument("--questions", type=int, default=200)
+    options = parser.parse_args()
+    engine = open_engine(options.target, options.name, calibrated=False)
+    data = load(options.work / "data.npz")
+    path = options.target / CALIBRATION_FILE
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known[options.name] = {}
+    for code, lang in enumerate(LANGUAGES):
+        curves, checks = calibrate(collect(engine, data, code, options.questions))
+        known[options.name][lang] = curves
+        print(options.name, lang, curves, checks, flush=True)
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

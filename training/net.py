@@ -1,0 +1,150 @@
+"""The cross-encoder in torch: the encoder of multilingual-e5-small over question and passage, and two answers.
+
+`<s> question </s> passage </s>` in, two numbers out: how well the passage fits the question (only differences between
+passages mean something) and the logit of "it holds the answer". Word vectors stay as the base has them: they are the
+largest part, they are kept in 4 bits, and words that the training texts lack keep their place among the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+START, PAD, END = 0, 1, 2
+"""Ids of the special pieces, in the whole vocabulary and in the cut one."""
+DENSE = ("q", "k", "v", "ao", "fi", "fo")
+NORMS = ("aln", "oln")
+RANK, JUDGE = 0, 1
+"""Places of the two answers."""
+DROPOUT = 0.1
+HEAD = 32
+"""Numbers in a head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of an encoder."""
+
+    layers: int
+    hidden: int
+    heads: int
+    feed_forward: int
+    epsilon: float = 1e-12
+
+
+class Layer(nn.Module):
+    """One layer, normalised after each half."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        hidden, wide = shape.hidden, shape.feed_forward
+        self.q, self.k, self.v, self.ao = (nn.Linear(hidden, hidden) for _ in range(4))
+        self.fi, self.fo = nn.Linear(hidden, wide), nn.Linear(wide, hidden)
+        self.aln, self.oln = (nn.LayerNorm(hidden, eps=shape.epsilon) for _ in range(2))
+        self.drop = nn.Dropout(DROPOUT)
+
+    def forward(self, state: Tensor, mask: Tensor) -> Tensor:
+        """(pairs, tokens, hidden) -> the same."""
+        rows, length, hidden = state.shape
+        parts = (rows, length, self.shape.heads, hidden // self.shape.heads)
+        q, k, v = (part(state).view(parts).transpose(1, 2) for part in (self.q, self.k, self.v))
+        context = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        context = context.transpose(1, 2).reshape(rows, length, hidden)
+        state = self.aln(state + self.drop(self.ao(context)))
+        return self.oln(state + self.drop(self.fo(functional.gelu(self.fi(state)))))
+
+
+class CrossEncoder(nn.Module):
+    """Question and passage in, (fit, holds the answer) out."""
+
+    def __init__(self, shape: Shape, words: Tensor) -> None:
+        super().__init__()
+        self.shape = shape
+        self.register_buffer("words", words, persistent=False)
+        self.positions = nn.Parameter(torch.zeros(512, shape.hidden))
+        self.types = nn.Parameter(torch.zeros(2, shape.hidden))
+        self.norm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+        self.pool = nn.Linear(shape.hidden, shape.hidden)
+        self.answer = nn.Linear(shape.hidden, 2)
+        self.drop = nn.Dropout(DROPOUT)
+        nn.init.normal_(self.pool.weight, std=0.02)
+        nn.init.zeros_(self.pool.bias)
+        nn.init.normal_(self.answer.weight, std=0.02)
+        nn.init.zeros_(self.answer.bias)
+
+    def encode(self, ids: Tensor, types: Tensor, mask: Tensor) -> Tensor:
+        """Token vectors (pairs, tokens, hidden); `mask` is true where there is a token."""
+        # Not `self.types[types]`: two rows gathered so often make the backward step wait for itself, 80 ms of 250.
+        told = types[:, :, None].float()
+        kind = self.types[0] + told * (self.types[1] - self.types[0])
+        state = self.words[ids].float() + self.positions[: ids.shape[1]] + kind
+        state = self.drop(self.norm(state))
+        seen = mask[:, None, None, :]
+        for layer in self.layers:
+            state = layer(state, seen)
+        return state
+
+    def forward(self, ids: Tensor, types: Tensor, mask: Tensor) -> Tensor:
+        """(pairs, 2): fit, and the logit of holding the answer."""
+        first = self.encode(ids, types, mask)[:, 0]
+        return self.answer(self.drop(torch.tanh(self.pool(first)))).float()
+
+
+def base_model(packed: dict[str, Any]) -> CrossEncoder:
+    """The base weights as `pack.py` wrote them, with untrained answers."""
+    layers = 1 + max(int(name[1:].split(".")[0]) for name in packed if name[0] == "l")
+    hidden = len(packed["emb.ln.w"])
+    shape = Shape(layers, hidden, hidden // HEAD, len(packed["l0.fi.b"]))
+    words = expand(packed, "emb.word").reshape(-1, shape.hidden)
+    model = CrossEncoder(
+        shape, torch.from_numpy(words).to(torch.bfloat16 if torch.cuda.is_available() else torch.float32)
+    )
+    state = model.state_dict()
+    for name, key in base_names(layers):
+        state[name] = torch.from_numpy(expand(packed, key)).reshape(state[name].shape)
+    model.load_state_dict(state)
+    return model
+
+
+def mixed(device: torch.device) -> Any:
+    """Products in bfloat16 on a GPU, everything in float32 elsewhere."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
+
+
+def base_names(layers: int) -> list[tuple[str, str]]:
+    """Which parameter of the model is which tensor of the base."""
+    names = [("positions", "emb.pos"), ("types", "emb.type"), ("norm.weight", "emb.ln.w"), ("norm.bias", "emb.ln.b")]
+    for i in range(layers):
+        for part in (*DENSE, *NORMS):
+            names += [(f"layers.{i}.{part}.weight", f"l{i}.{part}.w"), (f"layers.{i}.{part}.bias", f"l{i}.{part}.b")]
+    return names
+
+
+def expand(packed: dict[str, Any], name: str) -> NDArray[np.float32]:
+    """A tensor as float32, flat: as it is, or small whole numbers times the scale of their block."""
+    if f"{name}.scale" not in packed:
+        return np.array(packed[name], dtype=np.float32).reshape(-1)
+    numbers, scale = packed[name], packed[f"{name}.scale"]
+    return (numbers.astype(np.float32) * scale.astype(np.float32)[..., None]).reshape(-1)
+
+
+def pick_layers(model: CrossEncoder, chosen: list[int]) -> CrossEncoder:
+    """A smaller model that starts from some layers of a larger one: `pick_layers(base, [0, 4, 8, 11])`."""
+    small = CrossEncoder(replace(model.shape, layers=len(chosen)), model.words)
+    source = model.state_dict()
+    state = {name: value for name, value in source.items() if not name.startswith("layers.")}
+    for new, old in enumerate(chosen):
+        prefix = f"layers.{old}."
+        state |= {
+            f"layers.{new}.{name.removeprefix(prefix)}": v for name, v in source.items() if name.startswith(prefix)
+        }
+    small.load_state_dict({name: value.clone() for name, value in state.items()})
+    return small.to(model.positions.device)
