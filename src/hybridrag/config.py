@@ -259,12 +259,16 @@ class SearchSettings(Section):
 class RerankSettings(Section):
     """What looks at the best results again, and puts them into a better order."""
 
-    provider: Literal["auto", "late-interaction", "cross-encoder", "cohere", "voyage", "jina", "tei", "none"] = "auto"
-    """What reranks. `auto` is the local model that measures best; `late-interaction` compares stored token vectors;
-    `cross-encoder` reads question and passage together with a local model; `tei` is any service with a `/rerank`
-    address such as Text Embeddings Inference or vLLM; `none` keeps the order of the searches."""
+    provider: Literal["auto", "late-interaction", "own", "cross-encoder", "cohere", "voyage", "jina", "tei", "none"] = (
+        "auto"
+    )
+    """What reranks. `auto` compares stored token vectors and then lets the package's own small model read the first
+    results; `late-interaction` does the former alone, `own` the latter alone; `cross-encoder` is a local model of your
+    choice; `tei` is any service with a `/rerank` address such as Text Embeddings Inference or vLLM; `none` keeps the
+    order of the searches."""
     model: Name | None = None
-    """The name of the model, or the folder of one; not set means the provider's usual one."""
+    """The name of the model, or the folder of one; not set means the provider's usual one. `own` has `small` and
+    `base`."""
     base_url: Address | None = None
     """The address of the service; not set means the provider's own. `tei` needs it."""
     api_key: SecretStr | None = None
@@ -273,6 +277,8 @@ class RerankSettings(Section):
     """How many of the best results are looked at again."""
     batch_size: int = Field(default=16, ge=1, le=32)
     """How many passages a local model reads at once; less needs less memory."""
+    read_k: int = Field(default=10, ge=1, le=100)
+    """How many of the first results the package's own model reads under `auto`."""
     blend: Share = 0.4
     """How much the reranker's score counts against that of the searches. At 1 it alone decides, which loses results
     that answer by way of another one."""

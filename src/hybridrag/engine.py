@@ -7,7 +7,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -39,6 +39,7 @@ from hybridrag.parts import (
     make_knobs,
     make_limits,
     make_llm,
+    make_reader,
     make_reranker,
     make_web_search,
 )
@@ -50,7 +51,7 @@ from hybridrag.types.answers import Answer
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, Document, FileInfo
 from hybridrag.types.extraction import ChunkGraph
-from hybridrag.types.ids import FileId
+from hybridrag.types.ids import FileId, file_id_for
 from hybridrag.types.parse import make_query
 from hybridrag.types.queries import SearchFilters, SearchQuery
 from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
@@ -246,11 +247,10 @@ class Engine:
         if everything == bool(targets):
             raise InvalidInput("Say either which files to remove, or everything=True.")
         began = time.monotonic()
-        files = list(self.files(workspace=workspace))
         outcomes: list[FileOutcome] = []
-        chosen: dict[FileId, FileInfo] = {file.id: file for file in files} if everything else {}
+        chosen = {file.id: file for file in self.files(workspace=workspace)} if everything else {}
         for target in targets:
-            matching = [file for file in files if _is_target(file, target)]
+            matching = self._named(target, workspace) or self._below(target, workspace)
             chosen.update((file.id, file) for file in matching)
             if not matching:
                 outcomes.append(
@@ -477,10 +477,13 @@ class Engine:
             raise InvalidSettings(
                 where="settings", key="search.classifier", expected="is llm, which needs `llm.model` to be set"
             )
+        reader = make_reader(settings)
         parts = SearchParts(
             embedder=self.embedder,
             linker=TitleLinker(),
             reranker=(lambda: reranker) if reranker else make_reranker(settings, self._store, self.embedder),
+            closer=(lambda: reader) if settings.rerank.provider == "auto" and reranker is None else None,
+            read=reader.read,
             classifier=None if settings.search.classifier == "rules" else llm,
             judge=judge or make_judge(settings, llm),
             llm=llm,
@@ -638,6 +641,23 @@ class Engine:
         }
         return {key: passage_text(chunk, titles[chunk.file_id]) for key, chunk in chunks.items()}
 
+    def _named(self, target: str | Path | FileId, workspace: str | None) -> list[FileInfo]:
+        """The files of that id, name or path: looked up, for listing all files takes long where there are many."""
+        ids: list[FileId] = []
+        with suppress(ValueError):
+            ids.append(FileId(str(target)))
+        if not isinstance(target, FileId):
+            names = (str(target), _name_of(Path(target)))
+            spaces = self._store.status().workspaces if workspace is None else (workspace,)
+            ids += [file_id_for(space, name) for space in spaces for name in names]
+        found = (self._store.file(file_id) for file_id in dict.fromkeys(ids))
+        return [file for file in found if file is not None and workspace in {None, file.workspace}]
+
+    def _below(self, target: str | Path | FileId, workspace: str | None) -> list[FileInfo]:
+        """The files below a folder."""
+        root = Path(_name_of(Path(target)))
+        return [file for file in self.files(workspace=workspace) if _is_below(file.name, root)]
+
     async def _in_thread_until_cancelled(self, work: Callable[[threading.Event], T]) -> T:
         stop = threading.Event()
         future = asyncio.ensure_future(_in_thread(work, stop))
@@ -674,12 +694,3 @@ def _name_of(path: Path) -> str:
 
 def _is_below(name: str, root: Path) -> bool:
     return root in Path(name).parents
-
-
-def _is_target(file: FileInfo, target: str | Path | FileId) -> bool:
-    if isinstance(target, FileId):
-        return file.id == target
-    if str(target) in {file.name, file.id}:
-        return True
-    path = Path(_name_of(Path(target)))
-    return file.name == str(path) or _is_below(file.name, path)

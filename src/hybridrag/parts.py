@@ -14,6 +14,7 @@ from hybridrag.graph.extract_llm import LlmExtractor
 from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.mentions import Context
 from hybridrag.models.load import load_embedder
+from hybridrag.models.own_reranker import OwnReranker
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.models.token_vectors import packer_for
 from hybridrag.pipeline.rerank import Looking
@@ -106,6 +107,7 @@ def make_knobs(settings: Settings) -> SearchKnobs:
         expand=chosen.expand,
         synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
         looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
+        closer=Looking(top_k=rerank.read_k, share=rerank.blend, timeout=rerank.timeout_seconds),
         checking=Checking(
             max_rounds=settings.verify.max_rounds,
             deadline=settings.verify.deadline_seconds,
@@ -130,6 +132,9 @@ def make_reranker(
             return lambda: None
         case "auto" | "late-interaction":
             return cache(lambda: LateInteraction(store.token_vectors, packer_for(embedder().info)))
+        case "own":
+            own = make_reader(settings)
+            return lambda: own
         case "cross-encoder":
             from hybridrag.models.cross_encoder import load_cross_encoder  # noqa: PLC0415 (onnxruntime)
 
@@ -155,6 +160,19 @@ def make_reranker(
                 price_per_million_tokens=chosen.price_per_million_tokens,
             )
             return lambda: remote
+
+
+def make_reader(settings: Settings) -> OwnReranker:
+    """The package's own model, in the size that `[rerank]` names; it is opened when it is first used.
+
+    Raises:
+        InvalidSettings: there is no such size.
+    """
+    size = settings.rerank.model if settings.rerank.provider == "own" else None
+    if size not in {None, "small", "base"}:
+        expected = f"must be `small` or `base` for `own`, found {size!r}"
+        raise InvalidSettings(where="settings", key="rerank.model", expected=expected)
+    return OwnReranker("base" if size == "base" else "small", threads=settings.embedding.threads)
 
 
 def make_judge(settings: Settings, llm: Llm | None) -> Judge | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hybridrag.errors import InvalidQuery
 from hybridrag.pipeline.cache import QueryCache
 from hybridrag.pipeline.find import CANDIDATES, Ask, Finder, Found
+from hybridrag.pipeline.judge import Read, ReadingJudge
 from hybridrag.pipeline.record import Recorder, span
 from hybridrag.pipeline.rerank import Looking, RerankStage
 from hybridrag.pipeline.show import show
@@ -30,10 +31,14 @@ class SearchParts:
     embedder: Callable[[], Embedder]
     linker: Linker
     reranker: Callable[[], Reranker | None] = lambda: None
+    closer: Callable[[], Reranker | None] | None = None
+    """Looks at the very first results once more; a model that reads them."""
     classifier: Llm | None = None
     """Classifies, where there is one; else the rules do."""
     judge: Judge | None = None
     """Judges, where there is one; else the local judge does."""
+    read: Read | None = None
+    """Reads passages for the local judge; it judges by words and vectors alone without."""
     llm: Llm | None = None
     """Puts questions in other words when nothing was found."""
     web: WebSearch | None = None
@@ -51,6 +56,7 @@ class SearchKnobs:
     expand: bool = True
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=default_synonyms)
     looking: Looking = field(default_factory=Looking)
+    closer: Looking = field(default_factory=lambda: Looking(top_k=10))
     checking: Checking = field(default_factory=Checking)
 
 
@@ -77,8 +83,9 @@ class Searcher:
             deadline=knobs.deadline,
             tokens=True,
         )
-        self._reranker = RerankStage(store, parts.reranker, knobs.looking)
-        local = LocalJudge()
+        closer = (parts.closer, knobs.closer) if parts.closer else None
+        self._reranker = RerankStage(store, parts.reranker, knobs.looking, closer)
+        local: Judge = LocalJudge() if parts.read is None else ReadingJudge(LocalJudge(), parts.read)
         self._verifier = VerifyStage(
             store, self._find, parts.judge or local, local, knobs.checking, llm=parts.llm, web=parts.web
         )

@@ -153,6 +153,12 @@ class OwnReranker:
         relevance = tuple(_logistic(logit) for logit in logits)
         return Ok(Judgement(relevance=relevance, sufficient=sufficient, reasons={"best_passage": max(relevance)}))
 
+    def read(
+        self, question: Question, candidates: Sequence[Candidate], timeout: float | None = None
+    ) -> Result[list[tuple[float, float] | None]]:
+        """The model's own two numbers for each candidate, before calibration; None for one that was not read."""
+        return self._read(question.text, candidates, timeout)
+
     def logits(self, question: str, passages: Sequence[str]) -> list[tuple[float, float]]:
         """The model's own two numbers for each passage, before calibration.
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from pydantic import JsonValue
+
 from hybridrag.errors import RAGError
 from hybridrag.pipeline.find import Found, Ranked
 from hybridrag.pipeline.parallel import Leg
@@ -35,10 +37,15 @@ class Looking:
 class RerankStage:
     """Reranks what was found. Thread-safe."""
 
-    def __init__(self, store: StoreWithCommunities, reranker: Callable[[], Reranker | None], looking: Looking) -> None:
+    def __init__(
+        self,
+        store: StoreWithCommunities,
+        reranker: Callable[[], Reranker | None],
+        looking: Looking,
+        closer: tuple[Callable[[], Reranker | None], Looking] | None = None,
+    ) -> None:
         self._store = store
-        self._reranker = reranker
-        self._looking = looking
+        self._looks = [(reranker, looking), *([closer] if closer else [])]
 
     def rerank(self, found: Found, recorder: Recorder) -> None:
         """Put the best of `found` into a better order, or leave it as it is and say why.
@@ -46,31 +53,33 @@ class RerankStage:
         Either way a comparison then shows both of its sides.
         """
         with recorder.step(Step.RERANK) as note:
-            self._rerank(found, note)
+            for load, looking in self._looks:
+                self._rerank(load, looking, found, note)
             moved = show_both_sides(found)
             if moved:
                 note.details["sides"] = moved
 
-    def _rerank(self, found: Found, note: Note) -> None:
-        reranker = self._usable(found, note)
-        window = found.ranked[: self._looking.top_k]
+    def _rerank(self, load: Callable[[], Reranker | None], looking: Looking, found: Found, note: Note) -> None:
+        reranker = self._usable(load, found, note)
+        window = found.ranked[: looking.top_k]
         if reranker is None or not window:
             return
         candidates = candidates_of(self._store, window, found)
-        reranking = self._ask(reranker, found, candidates, note)
+        reranking = self._ask(reranker, found, candidates, looking, note)
         if reranking is None:
             return
-        note.details |= {"model": reranking.model, "share": self._looking.share, "looked": len(candidates)}
-        if reranking.cost or reranking.tokens:
-            note.details |= {"tokens": reranking.tokens, "cost": reranking.cost}
-        found.ranked = self._order(window, reranking.scores) + _capped(found.ranked, window, self._looking)
+        looks = note.details.setdefault("looks", [])
+        assert isinstance(looks, list)  # noqa: S101 (made above)
+        looks.append(_told(reranking, looking, len(candidates)))
+        ordered = _order(window, reranking.scores, looking.share)
+        found.ranked = ordered + _capped(found.ranked[len(window) :], ordered[-1].final)
 
-    def _usable(self, found: Found, note: Note) -> Reranker | None:
+    def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
         if not found.ask.query.options.rerank_enabled:
             note.skip("Switched off.")
             return None
         try:
-            reranker = self._reranker()
+            reranker = load()
         except RAGError as error:
             note.degrade(f"The order of the searches was kept: {error}")
             return None
@@ -84,8 +93,10 @@ class RerankStage:
             return None
         return reranker
 
-    def _ask(self, reranker: Reranker, found: Found, candidates: Sequence[Candidate], note: Note) -> Reranking | None:
-        timeout = self._looking.timeout
+    def _ask(
+        self, reranker: Reranker, found: Found, candidates: Sequence[Candidate], looking: Looking, note: Note
+    ) -> Reranking | None:
+        timeout = looking.timeout
         work = partial(reranker.rerank, found.question, candidates, timeout=timeout)
         timed = Leg("rerank", work, seconds=timeout + GRACE).result()
         answer = timed.value
@@ -102,20 +113,27 @@ class RerankStage:
             return None
         return answer.value
 
-    def _order(self, window: Sequence[Ranked], scores: Sequence[float | None]) -> list[Ranked]:
-        share = self._looking.share
-        blended = blend_reranking(
-            [item.score for item in window], scores, share=share, led=[item.led for item in window]
-        )
-        places = sorted(range(len(window)), key=lambda place: (-blended[place], place))
-        ordered: list[Ranked] = []
-        ceiling = 1.0
-        for place in places:
-            item, score = window[place], scores[place]
-            mixed = item.combined if score is None else (1 - share) * item.combined + share * score
-            ceiling = min(ceiling, mixed)
-            ordered.append(replace(item, rerank=score, shown=ceiling))
-        return ordered
+
+def _told(reranking: Reranking, looking: Looking, looked: int) -> dict[str, JsonValue]:
+    told: dict[str, JsonValue] = {"model": reranking.model, "share": looking.share, "looked": looked}
+    if reranking.cost or reranking.tokens:
+        told |= {"tokens": reranking.tokens, "cost": reranking.cost}
+    return told
+
+
+def _order(window: Sequence[Ranked], scores: Sequence[float | None], share: float) -> list[Ranked]:
+    """The results in their new order; each is scored no higher than the one before it."""
+    blended = blend_reranking([item.score for item in window], scores, share=share, led=[item.led for item in window])
+    places = sorted(range(len(window)), key=lambda place: (-blended[place], place))
+    ordered: list[Ranked] = []
+    ceiling = 1.0
+    for place in places:
+        item, score = window[place], scores[place]
+        mixed = item.final if score is None else (1 - share) * item.final + share * score
+        ceiling = min(ceiling, mixed)
+        seen = item.rerank if score is None else score
+        ordered.append(replace(item, score=blended[place], rerank=seen, shown=ceiling))
+    return ordered
 
 
 def candidates_of(
@@ -150,10 +168,9 @@ def _candidate(item: Ranked, chunk: Chunk | None, files: Mapping[FileId, FileInf
     )
 
 
-def _capped(ranked: Sequence[Ranked], window: Sequence[Ranked], looking: Looking) -> list[Ranked]:
+def _capped(rest: Sequence[Ranked], ceiling: float) -> list[Ranked]:
     """What the reranker did not look at, scored below what it did: the order must not contradict the scores."""
-    rest = ranked[len(window) :]
-    return [replace(item, shown=(1 - looking.share) * item.combined) for item in rest]
+    return [replace(item, shown=min(ceiling, item.final)) for item in rest]
 
 
 def _wrong(reranking: Reranking, expected: int) -> str | None:
