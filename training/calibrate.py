@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,13 +68,13 @@ class Neighbours:
 
     def nearest(self, question: list[int], count: int, without: int) -> list[int]:
         """The passages with the largest sum of idf, the right one left out."""
-        sums: Counter[int] = Counter()
+        sums: dict[int, float] = defaultdict(float)
         for piece in set(question):
             holders = self._holders.get(piece, [])
             for row in holders:
                 sums[row] += math.log(self._size / len(holders))
-        del sums[without]
-        return [row for row, _ in sums.most_common(count)]
+        sums.pop(without, None)
+        return sorted(sums, key=lambda row: -sums[row])[:count]
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def orders(candidates: Sequence[Candidate], late: Scores, own: Scores) -> dict[s
         share = by_late / (1 - by_own)
         scores = blend_reranking(plain, late, share=share, led=led) if share else plain
         scores = mixed(scores, own, by_own) if by_own else scores
-        order = sorted(range(len(candidates)), key=lambda place, by=scores: (-by[place], place))
+        order = np.argsort([-score for score in scores], kind="stable").tolist()
         found[way] = [candidates[place] for place in order]
     return found
 

@@ -6,6 +6,10 @@ Every list is one right passage among hard negatives (softmax over the list); ev
 one passage is known to hold the answer or not. Seeds are fixed; sums on a GPU still differ in their last digits.
 """
 
+# mypy: disable-error-code="import-not-found", disallow-subclassing-any=False, disallow-untyped-decorators=False
+# mypy: warn-return-any=False, warn-unused-ignores=False
+# (torch is needed here alone, and is not installed where types are checked)
+
 from __future__ import annotations
 
 import argparse
@@ -39,6 +43,7 @@ WARM_UP = 0.06
 DECAY = 0.01
 TRIAL_STEPS = 40
 SPARE_SECONDS = 8
+LOG_EVERY = 100
 JUDGE_SHARE = 1.0
 LIST_JUDGE_SHARE = 0.25
 TEACHER_SHARE = 0.8
@@ -69,11 +74,14 @@ class Course:
         """Load the data and mine negatives with the untrained base."""
         data = load(work / "data.npz")
         pieces = (work / "pieces.txt").read_bytes().decode("utf-8").split("\n")
-        tables = [Table.build(data[name], device) for name in ("questions", "passages", "judged_questions")]
-        mined = _mine_once(work / "mined.npz", lambda: mine(model, data, tables[0], tables[1], pieces))
+        questions, passages, judged = (
+            Table.build(data[name], device) for name in ("questions", "passages", "judged_questions")
+        )
+        mined = _mine_once(work / "mined.npz", lambda: mine(model, data, questions, passages, pieces))
         clear = mined.rank < MAX_RANK
         out = data["positive"] % HELD_OUT == 0
-        return cls(data, *tables, mined, np.flatnonzero(clear & ~out), np.flatnonzero(clear & out))
+        rows = np.flatnonzero(clear & ~out), np.flatnonzero(clear & out)
+        return cls(data, questions, passages, judged, mined, *rows)
 
     def lists(self, rows: Ints, rng: np.random.Generator, size: int = LIST_SIZE) -> Ints:
         """(rows, size) passages: the right one, hard ones drawn with the hardest likeliest, one at random."""
@@ -208,7 +216,7 @@ def train(course: Course, learners: list[Learner], teacher: CrossEncoder | None,
                 if taught is not None:
                     loss = (1 - TEACHER_SHARE) * loss + TEACHER_SHARE * soft_loss(listed, judged, taught)
                 learner.learn(loss)
-                if number % 100 == 0:
+                if number % LOG_EVERY == 0:
                     spent = time.monotonic() - began
                     print(f"{learner.name} step {number}/{count} loss {loss.item():.4f} {spent:.0f} s", flush=True)
         if time.monotonic() > deadline:
@@ -233,23 +241,28 @@ def check(model: CrossEncoder, course: Course, name: str) -> dict[str, float]:
             model, course.judged, course.passages, out, course.data["judged_passage"][out].astype(np.int64)
         )
     for code, lang in enumerate(("en", "ja")):
-        found[f"mrr_{lang}"] = float((1 / ranks[course.data["lang"][rows] == code]).mean())
+        found[f"mrr_{lang}"] = _mean(1 / ranks[course.data["lang"][rows] == code])
     label, said = course.data["judged_label"][out] == 1, (logit[:, JUDGE] > 0).cpu().numpy()
     swapped = course.data["judged_swapped"][out] == 1
     tongue = course.data["passage_lang"][course.data["judged_passage"][out]]
     for code, lang in enumerate(("en", "ja")):
         here = tongue == code
-        found[f"judge_{lang}"] = float((said == label)[here & ~swapped].mean())
-        found[f"swapped_{lang}"] = float((~said)[here & swapped].mean())
+        found[f"judge_{lang}"] = _mean((said == label)[here & ~swapped])
+        found[f"swapped_{lang}"] = _mean((~said)[here & swapped])
     print(name, {key: round(value, 4) for key, value in found.items()}, flush=True)
     return found
+
+
+def _mean(values: Any) -> float:
+    return float(values.mean()) if len(values) else math.nan
 
 
 def save_model(model: CrossEncoder, path: Path) -> None:
     """Write the trained parameters in half precision, in files that are small enough to travel."""
     state = {name: value.detach().cpu().numpy().astype(np.float16) for name, value in model.state_dict().items()}
     names = sorted(state)
-    part, size, number = {}, 0, 0
+    part: dict[str, Any] = {}
+    size = number = 0
     for name in names:
         if size + state[name].nbytes > PART_BYTES:
             np.savez(f"{path}-{number}.npz", **part)

@@ -6,6 +6,10 @@ A quick look that says whether a model is worth carrying home: searches are BM25
 passages are whole documents cut at 256 tokens. The figures of the docs come from `training.evaluate`.
 """
 
+# mypy: disable-error-code="import-not-found", disallow-subclassing-any=False, disallow-untyped-decorators=False
+# mypy: warn-return-any=False, warn-unused-ignores=False
+# (torch is needed here alone, and is not installed where types are checked)
+
 from __future__ import annotations
 
 import sys
@@ -59,7 +63,7 @@ def ranking_metrics(lists: Ints, scores: Floats, grades: Ints) -> tuple[float, f
     gold: dict[int, dict[int, int]] = {}
     for question, passage, grade in grades.tolist():
         gold.setdefault(question, {})[passage] = grade
-    sums = np.zeros(3)
+    rows = []
     for question, right in gold.items():
         order = lists[question][np.argsort(-scores[question], kind="stable")]
         gains = np.array([right.get(int(passage), 0) for passage in order[:10]], dtype=float)
@@ -67,13 +71,11 @@ def ranking_metrics(lists: Ints, scores: Floats, grades: Ints) -> tuple[float, f
         discount = 1 / np.log2(np.arange(2, 12))
         ideal = np.sort(np.array(list(right.values()), dtype=float))[::-1][:10]
         found = sum(int(passage) in right for passage in order[:5])
-        sums += [
-            1 / (hit[0] + 1) if len(hit) else 0,
-            gains @ discount[: len(gains)] / (ideal @ discount[: len(ideal)]),
-            found / len(right),
-        ]
-    mrr, ndcg, recall = sums / max(1, len(gold))
-    return float(mrr), float(ndcg), float(recall)
+        mrr = 1 / (hit[0] + 1) if len(hit) else 0.0
+        ndcg = float(gains @ discount[: len(gains)]) / float(ideal @ discount[: len(ideal)])
+        rows.append((mrr, ndcg, found / len(right)))
+    mrr, ndcg, recall = np.mean(rows, axis=0).tolist() if rows else (0.0, 0.0, 0.0)
+    return mrr, ndcg, recall
 
 
 @torch.no_grad()

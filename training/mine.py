@@ -1,5 +1,9 @@
 """Find passages that look like answers and are none: nearest by meaning, by words, and from the same article."""
 
+# mypy: disable-error-code="import-not-found", disallow-subclassing-any=False, disallow-untyped-decorators=False
+# mypy: warn-return-any=False, warn-unused-ignores=False
+# (torch is needed here alone, and is not installed where types are checked)
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -104,10 +104,10 @@ def pack_data(data: Path, tokenizer: QuickTokenizer) -> dict[str, Any]:
     answers = [row["a"] or "" for row in pairs]
     sources = sorted({row["src"] for row in pairs})
     prefixes = prefixes_of(MODEL)
-    query, passage = tokenizer.many([prefixes.query, prefixes.passage])
+    before_query, before_passage = tokenizer.many([prefixes.query, prefixes.passage])
     return {
-        "query_prefix": np.array(query, dtype=np.int64),
-        "passage_prefix": np.array(passage, dtype=np.int64),
+        "query_prefix": np.array(before_query, dtype=np.int64),
+        "passage_prefix": np.array(before_passage, dtype=np.int64),
         "passages": Ragged.join(tokenizer.many(texts, limit=PASSAGE_TOKENS)),
         "passage_lang": np.array([LANGUAGES.index(row["l"]) for row in passages], dtype=np.uint8),
         "questions": Ragged.join(tokenizer.many((row["q"] for row in pairs), limit=QUESTION_TOKENS)),

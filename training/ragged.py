@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Ragged:
         return bytes(self[index]).decode("utf-8")
 
 
-def save(path: Any, arrays: dict[str, Ragged | NDArray[Any]]) -> None:
+def save(path: Path, arrays: Mapping[str, Any]) -> None:
     """Write arrays and ragged arrays into one compressed file."""
     flat: dict[str, Any] = {}
     for name, value in arrays.items():
@@ -57,7 +58,7 @@ def save(path: Any, arrays: dict[str, Ragged | NDArray[Any]]) -> None:
     np.savez_compressed(path, **flat)
 
 
-def load(path: Any) -> dict[str, Any]:
+def load(path: Path) -> dict[str, Any]:
     """Read what `save` wrote."""
     with np.load(path, allow_pickle=False) as file:
         flat = {name: file[name] for name in file.files}

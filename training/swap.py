@@ -60,7 +60,7 @@ def _swap_name(question: str, passage: str, lang: str, rng: random.Random) -> st
     rng.shuffle(kinds)
     small = question.casefold()
     for kind in kinds:
-        spans = sorted(set(kind.findall(passage)))
+        spans: list[str] = sorted(set(kind.findall(passage)))
         # At the start of a sentence any word has a capital: only what is in the question in full counts as its name.
         inside = [span for span in spans if _occurs(span, question, kind, lang)]
         old = rng.choice(inside) if inside else ""
