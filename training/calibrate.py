@@ -7,6 +7,8 @@ what a search hands in, so "0.7" means: of such passages with this score, seven 
 answer is fitted on the same lists, half of them without the right passage.
 """
 
+# ruff: noqa: T201 (a step says what it did)
+
 from __future__ import annotations
 
 import argparse

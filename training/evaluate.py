@@ -9,6 +9,8 @@ what is left is the order of the searches. Nothing was fitted on these sets but 
 With `--judge DIR/sufficiency`, how often the judge is right about whether passages hold the answer.
 """
 
+# ruff: noqa: T201 (a step says what it did)
+
 from __future__ import annotations
 
 import argparse

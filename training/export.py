@@ -12,6 +12,8 @@ quantised together they would leave words with a few levels. Of the last layer o
 computed, since only that token is read.
 """
 
+# ruff: noqa: T201 (a step says what it did)
+
 from __future__ import annotations
 
 import shutil

@@ -10,6 +10,8 @@ one passage is known to hold the answer or not. Seeds are fixed; sums on a GPU s
 # mypy: warn-return-any=False, warn-unused-ignores=False
 # (torch is needed here alone, and is not installed where types are checked)
 
+# ruff: noqa: T201 (a step says what it did)
+
 from __future__ import annotations
 
 import argparse

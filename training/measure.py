@@ -10,6 +10,8 @@ passages are whole documents cut at 256 tokens. The figures of the docs come fro
 # mypy: warn-return-any=False, warn-unused-ignores=False
 # (torch is needed here alone, and is not installed where types are checked)
 
+# ruff: noqa: T201 (a step says what it did)
+
 from __future__ import annotations
 
 import sys

@@ -8,6 +8,8 @@ nothing becomes unknown that was known. A text whose pieces are all kept is cut 
 still there, and what was taken away only competed with it.
 """
 
+# ruff: noqa: T201 (a step says what it did)
+
 from __future__ import annotations
 
 import sys

@@ -1,0 +1,149 @@
+"""The training loop on a processor with tiny data; collected only where torch, which the package does not need, is."""
+
+# mypy: disable-error-code="import-not-found"
+# (torch is needed here alone, and is not installed where types are checked)
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from training.ragged import Ragged, save
+
+__test__ = importlib.util.find_spec("torch") is not None
+
+HIDDEN, WIDE, PIECES, LAYERS = 64, 96, 120, 3
+PASSAGES, QUESTIONS = 120, 160
+
+
+def tiny_weights(rng: np.random.Generator) -> dict[str, Any]:
+    shapes = {"q": (HIDDEN, HIDDEN), "k": (HIDDEN, HIDDEN), "v": (HIDDEN, HIDDEN), "ao": (HIDDEN, HIDDEN)}
+    shapes |= {"fi": (WIDE, HIDDEN), "fo": (HIDDEN, WIDE)}
+    packed = {
+        "emb.word": rng.normal(0, 0.3, PIECES * HIDDEN),
+        "emb.pos": rng.normal(0, 0.02, 512 * HIDDEN),
+        "emb.type": np.zeros(2 * HIDDEN),
+        "emb.ln.w": np.ones(HIDDEN),
+        "emb.ln.b": np.zeros(HIDDEN),
+    }
+    for layer in range(LAYERS):
+        for name, (outputs, inputs) in shapes.items():
+            packed[f"l{layer}.{name}.w"] = rng.normal(0, inputs**-0.5, outputs * inputs)
+            packed[f"l{layer}.{name}.b"] = np.zeros(outputs)
+        for name in ("aln", "oln"):
+            packed[f"l{layer}.{name}.w"], packed[f"l{layer}.{name}.b"] = np.ones(HIDDEN), np.zeros(HIDDEN)
+    return {name: value.astype(np.float32) for name, value in packed.items()}
+
+
+def tiny_data(rng: np.random.Generator) -> dict[str, Any]:
+    """A question is four pieces of its passage."""
+    passages = [rng.integers(10, PIECES, rng.integers(5, 20)).tolist() for _ in range(PASSAGES)]
+    positive = rng.integers(0, PASSAGES, QUESTIONS)
+    questions = [rng.choice(passages[row], 4).tolist() for row in positive]
+    label = (np.arange(QUESTIONS) % 2).astype(np.uint8)
+    return {
+        "query_prefix": np.array([5, 6]),
+        "passage_prefix": np.array([7, 6]),
+        "passages": Ragged.join(passages),
+        "passage_lang": (np.arange(PASSAGES) % 2).astype(np.uint8),
+        "questions": Ragged.join(questions),
+        "positive": positive.astype(np.int32),
+        "negatives": Ragged.join([[int(row + 1) % PASSAGES] for row in positive], np.int32),
+        "lang": (positive % 2).astype(np.uint8),
+        "source": np.zeros(QUESTIONS, dtype=np.uint8),
+        "answers": Ragged.of_texts(["p11x" if row % 2 else "" for row in range(QUESTIONS)]),
+        "judged_questions": Ragged.join(questions),
+        "judged_passage": positive.astype(np.int32),
+        "judged_label": label,
+        "judged_swapped": ((label == 0) & (np.arange(QUESTIONS) % 4 == 0)).astype(np.uint8),
+    }
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    save(tmp_path / "weights.npz", tiny_weights(rng))
+    save(tmp_path / "data.npz", tiny_data(rng))
+    (tmp_path / "pieces.txt").write_bytes("\n".join(f"▁p{place}x" for place in range(PIECES)).encode())
+    return tmp_path
+
+
+@pytest.fixture
+def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
+    import torch
+    import training.fit as module
+
+    torch.set_num_threads(1)
+    monkeypatch.setattr(module, "SMALL_LAYERS", {"small": [0, 2]})
+    monkeypatch.setattr(module, "LISTS", 8)
+    monkeypatch.setattr(module, "JUDGED", 8)
+    monkeypatch.setattr(module, "RATE", 2e-3)
+    monkeypatch.setattr(module, "TRIAL_STEPS", 2)
+    monkeypatch.setattr(module, "LOG_EVERY", 10)
+    return module
+
+
+@pytest.mark.heavy
+def test_training_lowers_the_loss_and_writes_both_sizes(
+    work: Path, fit: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["fit", str(work), str(work / "out"), "--steps", "41", "--distil-steps", "3"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    fit.main()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("base step")]
+    first, last = (float(line.split("loss ")[1].split()[0]) for line in (lines[0], lines[-1]))
+    assert last < first
+    assert {path.name for path in (work / "out").iterdir()} == {"base-0.npz", "small-0.npz", "held_out.json"}
+
+
+@pytest.mark.heavy
+def test_the_torch_model_and_the_exported_one_agree(work: Path, fit: Any, tmp_path: Path) -> None:
+    import torch
+    from training.export import export_model, pack_words, read_state
+    from training.net import base_model
+    from training.ragged import load
+    from training.tables import Table, score_pairs
+
+    from hybridrag.models.own_reranker import open_engine
+    from hybridrag.models.unigram import save_vocabulary
+
+    target = tmp_path / "target"
+    target.mkdir()
+    weights = load(work / "weights.npz")
+    model = base_model(weights).eval()
+    torch.nn.init.normal_(model.answer.weight, std=0.3)
+    # Word vectors of the export have 4 bits: give the torch model the same ones.
+    blocks = weights["emb.word"].reshape(-1, 32)
+    scale = (np.abs(blocks).max(1) / 7).astype(np.float16)
+    numbers = np.rint(blocks / scale.astype(np.float32)[:, None]).astype(np.int8)
+    (target / "words.q4").write_bytes(pack_words(numbers, scale))
+    model.words = torch.from_numpy((numbers * scale.astype(np.float32)[:, None]).reshape(PIECES, HIDDEN))
+    save_vocabulary(target, [f"p{place}" for place in range(PIECES)], np.zeros(PIECES, dtype=np.float32))
+    fit.save_model(model, work / "tried")
+    export_model(read_state(work, "tried"), target, "tried")
+    engine = open_engine(target, "tried", calibrated=False)
+    data = load(work / "data.npz")
+    questions, passages = (Table.build(data[name], torch.device("cpu")) for name in ("questions", "passages"))
+    left, right = np.arange(8), np.arange(8)
+    with torch.no_grad():
+        exact = score_pairs(model, questions, passages, left, right).numpy()
+    found = [engine.answers(data["questions"][row].tolist(), data["passages"][row].tolist()) for row in range(8)]
+    assert np.abs(np.array(found) - exact).max() < 0.05
+
+
+@pytest.mark.heavy
+def test_mined_passages_are_neither_right_nor_hold_the_answer(work: Path, fit: Any) -> None:
+    import torch
+    from training.net import base_model
+    from training.ragged import load
+
+    course = fit.Course.prepare(work, base_model(load(work / "weights.npz")), torch.device("cpu"))
+    assert not (course.mined.candidates == course.data["positive"][:, None]).any()
+    for row in range(1, QUESTIONS, 2):
+        mined = course.mined.candidates[row]
+        assert all(11 not in course.data["passages"][passage] for passage in mined[mined >= 0])
+    assert not set(course.data["positive"][course.train] % fit.HELD_OUT) & {0}
