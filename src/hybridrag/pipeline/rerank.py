@@ -19,7 +19,7 @@ from hybridrag.search.rerank import blend_reranking
 from hybridrag.steps import Step
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
-from hybridrag.types.queries import SearchFilters
+from hybridrag.types.queries import QueryType, SearchFilters
 
 GRACE = 0.25
 """Seconds past its own timeout after which a reranker is not waited for: it should have given up by itself."""
@@ -71,7 +71,9 @@ class RerankStage:
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
         looks.append(_told(reranking, looking, len(candidates)))
-        ordered = _order(window, reranking.scores, looking.share)
+        # A fact stands in the passage that answers; only a relation is answered by way of another passage.
+        bridges = found.ask.understood.plan.type is not QueryType.LOCAL
+        ordered = _order(window, reranking.scores, looking.share, bridges=bridges)
         found.ranked = ordered + _capped(found.ranked[len(window) :], ordered[-1].final)
 
     def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
@@ -121,9 +123,10 @@ def _told(reranking: Reranking, looking: Looking, looked: int) -> dict[str, Json
     return told
 
 
-def _order(window: Sequence[Ranked], scores: Sequence[float | None], share: float) -> list[Ranked]:
+def _order(window: Sequence[Ranked], scores: Sequence[float | None], share: float, *, bridges: bool) -> list[Ranked]:
     """The results in their new order; each is scored no higher than the one before it."""
-    blended = blend_reranking([item.score for item in window], scores, share=share, led=[item.led for item in window])
+    led = [bridges and item.led for item in window]
+    blended = blend_reranking([item.score for item in window], scores, share=share, led=led)
     places = sorted(range(len(window)), key=lambda place: (-blended[place], place))
     ordered: list[Ranked] = []
     ceiling = 1.0
