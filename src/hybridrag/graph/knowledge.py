@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import islice
@@ -36,7 +37,7 @@ from hybridrag.graph.structure import (
 from hybridrag.graph.walk import Walk, WalkLimits, walk
 from hybridrag.protocols import EntityRow, FactRow
 from hybridrag.types.base import Float32Array
-from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.documents import Chunk
 from hybridrag.types.graph import (
     Community,
     Entity,
@@ -48,7 +49,7 @@ from hybridrag.types.graph import (
     Relation,
     Section,
 )
-from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, relation_id_for
+from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, file_id_for, relation_id_for
 from hybridrag.types.queries import SearchFilters
 
 FUZZY_FROM = 0.75
@@ -170,11 +171,12 @@ class KnowledgeGraph:
             NotFound: there is no file of that id, name or path that this caller may see.
         """
         with self._store.snapshot():
-            info = self._file(file)
-            places = self._graph.places_in(info.id, filters=self._filters) if info is not None else []
-            if info is None or not places:
-                raise NotFound("file", str(file))
-            return make_outline(info, places)
+            for identity in self._file_ids(file):
+                info = self._store.file(identity)
+                places = self._graph.places_in(identity, filters=self._filters)
+                if info is not None and places:
+                    return make_outline(info, places)
+            raise NotFound("file", str(file))
 
     def sections(self, name: str | EntityId, *, limit: int = SHOWN_SECTIONS) -> list[Section]:
         """The documents and sections that are called like an entity, then those that mention it.
@@ -555,12 +557,15 @@ class KnowledgeGraph:
         near.pop(key, None)
         return near
 
-    def _file(self, file: str | FileId) -> FileInfo | None:
-        if isinstance(file, FileId):
-            return self._store.file(file)
-        path = str(Path(file).absolute())
-        named = [info for info in self._store.files(self._filters) if file in {info.id, info.name} or info.name == path]
-        return named[0] if named else None
+    def _file_ids(self, file: str | FileId) -> list[FileId]:
+        """The ids that a file of that id, name or path may have."""
+        ids = []
+        with suppress(ValueError):
+            ids.append(FileId(str(file)))
+        if not isinstance(file, FileId):
+            names = (file, str(Path(file).absolute()))
+            ids += [file_id_for(space, name) for space in sorted(self._store.status().workspaces) for name in names]
+        return ids
 
 
 def _ends(fact: FactRow) -> tuple[int, int]:
