@@ -1,7 +1,14 @@
-"""Texts to measure with: generated, or the passages of a folder given with --data."""
+"""Texts to measure with: generated, or the passages of a folder given with --data.
+
+python -m benchmarks.corpus --data DIR --count 100000 FILE.jsonl.gz
+
+writes titled passages of `scale_en` and `scale_ja` in turn; when there are too few, halves of two are joined under no
+title, as notes have none. That is what `benchmarks.graph` and `benchmarks.search` take with --corpus.
+"""
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import itertools
 import json
@@ -37,6 +44,24 @@ def from_folder(data: Path, count: int) -> Iterator[str]:
         yield texts[place] if again == 0 else f"{texts[place]} ({again}-{number})"
 
 
+def titled(data: Path, count: int) -> Iterator[tuple[str, str]]:
+    """Titles and texts of `scale_en` and `scale_ja` in turn; then joined ones, without a title."""
+    both = [_rows(data / name) for name in ("scale_en", "scale_ja")]
+    rows = [row for pair in itertools.zip_longest(*both) for row in pair if row]
+    for number in range(count):
+        again, place = divmod(number, len(rows))
+        if again == 0:
+            yield rows[place].get("title") or "", rows[place]["text"]
+        else:
+            # Two further on is the next passage of the same language.
+            other = rows[(place + 2 * again) % len(rows)]
+            yield "", f"{_half(rows[place]['text'])}\n\n{_half(other['text'])}"
+
+
+def _half(text: str) -> str:
+    return text[: max(40, len(text) // 2)]
+
+
 def questions(texts: list[str], count: int, *, seed: int = 11) -> list[str]:
     """Natural questions in both languages about words that the texts hold."""
     rng = np.random.default_rng(seed)
@@ -55,9 +80,12 @@ def questions(texts: list[str], count: int, *, seed: int = 11) -> list[str]:
 
 
 def _passages(folder: Path) -> list[str]:
+    return [f"{row.get('title', '')}\n{row['text']}".strip() for row in _rows(folder)]
+
+
+def _rows(folder: Path) -> list[dict[str, str]]:
     with gzip.open(folder / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    return [f"{row.get('title', '')}\n{row['text']}".strip() for row in rows]
+        return [json.loads(line) for line in lines]
 
 
 def _vocabulary(rng: np.random.Generator, size: int) -> list[str]:
@@ -81,3 +109,14 @@ def _japanese(rng: np.random.Generator) -> str:
             f"{first}{second}の第{int(rng.integers(5000))}号は{third}を{verb}ために{int(rng.integers(900))}件の記録を残した。"
         )
     return "".join(sentences)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("file", type=Path)
+    arguments = parser.parse_args()
+    with gzip.open(arguments.file, "wt", encoding="utf-8") as written:
+        for title, text in titled(arguments.data, arguments.count):
+            written.write(json.dumps({"title": title, "text": text}, ensure_ascii=False) + "\n")
