@@ -29,7 +29,10 @@ def found(text: str, *titles: str, cased: bool = True) -> list[str]:
     return [text[link.start : link.end] for link in find_links(text, dictionary, cased=cased)]
 
 
-@given(text=st.text(alphabet=st.sampled_from(list("abAB1_ é–’.&ﾊＡ漢")), max_size=30), word=st.text("ab1", min_size=1))
+@given(
+    text=st.text(alphabet=st.sampled_from(list("abAB1_ é–’.&ﾊＡ漢")), max_size=30),
+    word=st.text("ab1 ", min_size=1).map(lambda text: " ".join(text.split())),
+)
 def test_an_alias_that_is_not_worth_looking_for_is_nowhere(text: str, word: str) -> None:
     """The quick look and the close one must agree, or a link would hang on whether its title came first."""
     assert may_name(text, word) or find_links(text, LinkDictionary([word])) == []
@@ -39,7 +42,10 @@ def test_a_word_in_small_letters_is_not_worth_looking_for() -> None:
     assert not may_name("the point is – pointless", "point")
     assert may_name("a meeting at Point Nemo", "point")
     assert may_name("la pointé", "point")
-    assert may_name("anything", "point nemo")
+    assert not may_name("the point of Nemo", "point nemo")
+    assert may_name("at Point ‘Nemo’", "point nemo")
+    assert may_name("war & peace", "war and peace")
+    assert may_name("ネモ点", "point nemo"), "what is not plain English is looked at closely"
 
 
 @pytest.mark.parametrize(

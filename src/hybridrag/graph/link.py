@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import sqrt
 
 from hybridrag.graph.names import BREAK, KANA_KANJI, Kind, Piece, fold_key, fold_parts, is_japanese, pieces
@@ -202,18 +203,26 @@ _TYPOGRAPHY = str.maketrans(dict.fromkeys("–—‘’“”…•·×°£€§
 def may_name(text: str, alias_key: str) -> bool:
     """Whether it is worth looking for an alias: False only where `find_links` finds no place of it.
 
-    "the point is" -> False for "point", which is nowhere written like a name; True for whatever takes a closer look
+    "the point is" -> False for "point", which is nowhere written like a name, and for "point nemo"; True for whatever
+    takes a closer look, as any text does that is not plain English
     """
-    if " " in alias_key or not (alias_key.isascii() and alias_key.isalpha()):
-        return True
     plain = text if text.isascii() else text.translate(_TYPOGRAPHY)
-    if not plain.isascii():
+    if not (alias_key.isascii() and plain.isascii()):
         return True
+    if " " in alias_key or not alias_key.isalpha():
+        return _in_a_row(alias_key).search(plain.lower()) is not None
     low, at = plain.lower(), -1
     while (at := low.find(alias_key, at + 1)) >= 0:
         if not plain.startswith(alias_key, at):
             return True
     return False
+
+
+@lru_cache(maxsize=256)
+def _in_a_row(alias_key: str) -> re.Pattern[str]:
+    """The words of an alias with nothing but signs between them; an "and" may be written "&"."""
+    words = (re.escape(word) if word != "and" else "(?:and|&)" for word in alias_key.split(" "))
+    return re.compile(r"\W*".join(words))
 
 
 def outermost(links: Iterable[Link]) -> list[Link]:
