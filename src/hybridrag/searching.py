@@ -11,7 +11,7 @@ from hybridrag.pipeline.cache import QueryCache
 from hybridrag.pipeline.find import CANDIDATES, Ask, Finder, Found
 from hybridrag.pipeline.judge import Read, ReadingJudge
 from hybridrag.pipeline.record import Recorder, span
-from hybridrag.pipeline.rerank import Looking, RerankStage
+from hybridrag.pipeline.rerank import READ, Looking, RerankStage
 from hybridrag.pipeline.show import show
 from hybridrag.pipeline.understand import Understander
 from hybridrag.pipeline.verify import Checking, Verified, VerifyStage
@@ -56,7 +56,7 @@ class SearchKnobs:
     expand: bool = True
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=default_synonyms)
     looking: Looking = field(default_factory=Looking)
-    closer: Looking = field(default_factory=lambda: Looking(top_k=10))
+    closer: Looking = field(default_factory=lambda: Looking(top_k=4))
     checking: Checking = field(default_factory=Checking)
 
 
@@ -85,9 +85,14 @@ class Searcher:
         )
         closer = (parts.closer, knobs.closer) if parts.closer else None
         self._reranker = RerankStage(store, parts.reranker, knobs.looking, closer)
-        local: Judge = LocalJudge() if parts.read is None else ReadingJudge(LocalJudge(), parts.read)
         self._verifier = VerifyStage(
-            store, self._find, parts.judge or local, local, knobs.checking, llm=parts.llm, web=parts.web
+            store,
+            self._find,
+            _judges(parts, knobs.closer.top_k),
+            LocalJudge(),
+            knobs.checking,
+            llm=parts.llm,
+            web=parts.web,
         )
 
     def search(self, query: SearchQuery, *, explain: bool = False) -> SearchResult:
@@ -169,3 +174,14 @@ class Searcher:
             f"The query's embedding has {len(query.embedding)} numbers; this index has {model.dimension}.",
             hint="Leave it out to have it computed.",
         )
+
+
+def _judges(parts: SearchParts, first: int) -> Callable[[bool], Judge]:
+    """The judge of a search that is corrected, and of one that is not: the local one reads less there."""
+    given, local = parts.judge, LocalJudge()
+    if given is not None:
+        return lambda _: given
+    if parts.read is None:
+        return lambda _: local
+    quick, thorough = ReadingJudge(local, parts.read, first=first), ReadingJudge(local, parts.read, first=READ)
+    return lambda corrected: thorough if corrected else quick

@@ -17,11 +17,12 @@ FIT, HOLDS = "fit", "holds"
 
 
 class ReadingJudge:
-    """A `Judge` that lets a model read the candidates first, and judges without it where that fails."""
+    """A `Judge` that lets a model read the first candidates, and judges without it where that fails."""
 
-    def __init__(self, judge: Judge, read: Read) -> None:
+    def __init__(self, judge: Judge, read: Read, *, first: int) -> None:
         self._judge = judge
         self._read = read
+        self._first = first
 
     @property
     def name(self) -> str:

@@ -21,6 +21,9 @@ from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
 from hybridrag.types.queries import QueryType, SearchFilters
 
+READ = 10
+"""Results that a model reads where they are to be corrected: what an answer is made from."""
+
 GRACE = 0.25
 """Seconds past its own timeout after which a reranker is not waited for: it should have given up by itself."""
 
@@ -53,11 +56,18 @@ class RerankStage:
         Either way a comparison then shows both of its sides.
         """
         with recorder.step(Step.RERANK) as note:
-            for load, looking in self._looks:
+            for load, looking in self._looks_at(found):
                 self._rerank(load, looking, found, note)
             moved = show_both_sides(found)
             if moved:
                 note.details["sides"] = moved
+
+    def _looks_at(self, found: Found) -> list[tuple[Callable[[], Reranker | None], Looking]]:
+        first, *closer = self._looks
+        if found.ask.query.options.crag_enabled:
+            # Whoever wants results corrected can wait for them to be read.
+            closer = [(load, replace(looking, top_k=max(READ, looking.top_k))) for load, looking in closer]
+        return [first, *((load, looking) for load, looking in closer if looking.top_k)]
 
     def _rerank(self, load: Callable[[], Reranker | None], looking: Looking, found: Found, note: Note) -> None:
         reranker = self._usable(load, found, note)

@@ -12,7 +12,7 @@ from hybridrag.pipeline.parallel import Leg
 from hybridrag.pipeline.record import Note, Recorder
 from hybridrag.pipeline.rerank import candidates_of
 from hybridrag.pipeline.show import Extra, web_id
-from hybridrag.protocols import Candidate, Judge, Judgement, Llm, Question, StoreWithCommunities, WebPage, WebSearch
+from hybridrag.protocols import Candidate, Judge, Judgement, Llm, StoreWithCommunities, WebPage, WebSearch
 from hybridrag.queries.rewrite_llm import rewrite_with_llm
 from hybridrag.result import Err
 from hybridrag.search.blend import LOWEST_SHOWN
@@ -83,13 +83,16 @@ class _Standing:
 
 
 class VerifyStage:
-    """Verifies what was found. Thread-safe."""
+    """Verifies what was found. Thread-safe.
+
+    `judge` gives the judge of a search that is corrected (True), or of one that has to be quick (False).
+    """
 
     def __init__(
         self,
         store: StoreWithCommunities,
         find: Callable[[Ask, Recorder], Found],
-        judge: Judge,
+        judge: Callable[[bool], Judge],
         fallback: Judge,
         checking: Checking,
         *,
@@ -135,17 +138,19 @@ class VerifyStage:
     def _judged(self, found: Found, note: Note) -> _Standing | None:
         if not found.question.rarity:
             found.question = replace(found.question, rarity=rarity_of(self._store, found.ask.query.text))
-        question = replace(found.question, text=found.ask.query.text)
         best = [item for item in found.ranked if is_chunk(item)][:JUDGED]
         # Communities are summaries of what is judged anyway.
         candidates = _with_pages(candidates_of(self._store, best, found), best)
-        judgement = self._ask(question, candidates, note)
+        judgement = self._ask(found, candidates, note)
         return None if judgement is None else _Standing(found, candidates, judgement)
 
-    def _ask(self, question: Question, candidates: Sequence[Candidate], note: Note) -> Judgement | None:
+    def _ask(self, found: Found, candidates: Sequence[Candidate], note: Note) -> Judgement | None:
+        query = found.ask.query
+        question = replace(found.question, text=query.text)
+        judge = self._judge(query.options.crag_enabled)
         timeout = self._checking.judge_timeout
-        note.details["judge"] = self._judge.name
-        work = partial(self._judge.judge, question, candidates, timeout=timeout)
+        note.details["judge"] = judge.name
+        work = partial(judge.judge, question, candidates, timeout=timeout)
         timed = Leg("judge", work, seconds=timeout + GRACE).result()
         answer = timed.value
         if answer is not None and not isinstance(answer, Err) and len(answer.value.relevance) == len(candidates):
@@ -153,9 +158,9 @@ class VerifyStage:
         reason = timed.error or (str(answer.error) if isinstance(answer, Err) else "it judged other results")
         local = Leg("judge", partial(self._fallback.judge, question, candidates), seconds=timeout).result().value
         if local is None or isinstance(local, Err):
-            note.fail(f"{self._judge.name} did not judge: {reason} Nor did the local judge.")
+            note.fail(f"{judge.name} did not judge: {reason} Nor did the local judge.")
             return None
-        note.degrade(f"{self._judge.name} did not judge: {reason} The local judge did.")
+        note.degrade(f"{judge.name} did not judge: {reason} The local judge did.")
         note.details["judge"] = self._fallback.name
         return local.value
 
@@ -268,7 +273,7 @@ class VerifyStage:
         pages = list(answer.value)
         if not pages:
             return None
-        judged = self._ask(standing.found.question, [_of_page(page) for page in pages], note)
+        judged = self._ask(standing.found, [_of_page(page) for page in pages], note)
         if judged is None:
             return None
         bearing = sorted(
