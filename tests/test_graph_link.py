@@ -75,6 +75,7 @@ def test_a_title_is_known_by_its_shorter_forms_too_at_less_weight(title: str, al
         "Notes",
         "notes (2)",
         "42",
+        "本1",
         "2023-05-01",
         "Chapter 3",
         "Me",

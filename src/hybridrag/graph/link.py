@@ -44,7 +44,8 @@ def is_generic(alias_key: str) -> bool:
     """
     if is_japanese(alias_key):
         bare = alias_key.replace(BREAK, "").replace(" ", "")
-        return len(bare) < _MIN_CHARACTERS or bare in GENERIC_JAPANESE or _NUMBERING.match(bare) is not None
+        telling_characters = sum(not char.isdigit() for char in bare)
+        return telling_characters < _MIN_CHARACTERS or bare in GENERIC_JAPANESE or _NUMBERING.match(bare) is not None
     words = alias_key.split(" ")
     if sum(len(word) for word in words) < _MIN_LETTERS:
         return True
