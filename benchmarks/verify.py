@@ -3,6 +3,8 @@
 - Sufficiency: do the passages hold the answer? Right of all, each case judged by regressions fitted to the others
   (5 folds, all sets pooled, passages of one document in one fold); by the text alone; and with how the question is
   put added, which the judge does without.
+- The same with what the package's own model says of each passage, for the cases that it read, beside what is said of
+  them without it; and for the repository's own questions by kind, themes by rule.
 - Reliability: of the sets judged sufficient with a probability within a band, how many were.
 - Verdict: correct, ambiguous or incorrect over a corpus half of whose documents are held outside.
 - Time for ten candidates.
@@ -22,8 +24,18 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Table
-from benchmarks.verify_cases import SPLIT, Case, kept_cases
-from benchmarks.verify_fit import Guess, Row, cross_validate, rows_of
+from benchmarks.verify_cases import SPLIT, Case
+from benchmarks.verify_fit import (
+    SAMPLE,
+    Guess,
+    Row,
+    cross_validate,
+    cross_validate_model,
+    guess_without_model,
+    rows_of,
+    told_apart,
+)
+from benchmarks.verify_model import kept_model_cases
 from hybridrag.protocols import Judgement
 from hybridrag.verify.grade import set_score, verdict
 from hybridrag.verify.judge import LocalJudge
@@ -39,8 +51,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--train", type=Path, help="folder of the training rows")
     parser.add_argument("--cases", type=Path, help="where the cases are kept")
+    parser.add_argument("--sample", type=Path, default=Path("sample"), help="the repository's own labelled questions")
     options = parser.parse_args(arguments)
-    cases = kept_cases(options.cases, options.data, options.train)
+    cases = kept_model_cases(options.cases, options.data, options.train, options.sample)
     for table in run(cases):
         table.print()
 
@@ -50,8 +63,12 @@ def run(cases: Sequence[Case]) -> list[Table]:
     rows = rows_of(cases)
     full, bare = cross_validate(rows), cross_validate(rows, scored=False)
     styled = cross_validate(rows, style=True)
+    told = told_apart(rows)
+    before, after = [guess_without_model(one) for one in told], cross_validate_model(told)
     return [
         sufficiency_table({"evidence": full, "text alone": bare, "with style": styled}),
+        model_table(before, after),
+        sample_table(before, after, cases),
         reliability_table(full),
         relevance_table(full),
         *(verdict_table(name, full) for name in SPLIT),
@@ -76,6 +93,59 @@ def _right(guesses: Sequence[Guess]) -> float:
     if not guesses:
         return float("nan")
     return 100 * float(np.mean([(guess.sufficient >= 0.5) == guess.row.case.sufficient for guess in guesses]))
+
+
+def model_table(before: Sequence[Guess], after: Sequence[Guess]) -> Table:
+    """Right in percent and area under the curve without the model and with it, per set."""
+    table = []
+    for source in dict.fromkeys(guess.row.case.source for guess in before):
+        cells: list[object] = [source]
+        for guesses in (before, after):
+            here = [guess for guess in guesses if guess.row.case.source == source]
+            yes = [guess.sufficient for guess in here if guess.row.case.sufficient]
+            no = [guess.sufficient for guess in here if not guess.row.case.sufficient]
+            cells += [len(here)] if guesses is before else []
+            cells += [_right(here), area(yes, no)]
+        table.append(cells)
+    return Table(
+        "Sufficiency without the model and with it", ["set", "cases", "right %", "area", "right %", "area"], table
+    )
+
+
+def area(yes: Sequence[float], no: Sequence[float]) -> float:
+    """How often one of `yes` is above one of `no`: [.9, .4], [.5] -> .5."""
+    if not yes or not no:
+        return float("nan")
+    above = np.subtract.outer(np.array(yes), np.array(no))
+    return float(np.mean((above > 0) + 0.5 * (above == 0)))
+
+
+def sample_table(before: Sequence[Guess], after: Sequence[Guess], cases: Sequence[Case]) -> Table:
+    """Of the repository's own questions, how many are judged sufficient, and their area against unanswerable ones."""
+    table = []
+    for language in ("en", "ja"):
+        runs = [
+            [g for g in guesses if g.row.case.source == SAMPLE and g.row.case.language == language]
+            for guesses in (before, after)
+        ]
+        for kind in ("local", "relationship", "unanswerable"):
+            wanted = int(kind != "unanswerable")
+            cells: list[object] = [language, kind]
+            for guesses in runs:
+                here = [g.sufficient for g in guesses if _is(g.row.case, kind, wanted)]
+                none = [g.sufficient for g in guesses if g.row.case.expected == "unanswerable"]
+                cells += [len(here)] if guesses is runs[0] else []
+                cells += [sum(chance >= 0.5 for chance in here), area(here, none) if wanted else float("nan")]
+            table.append(cells)
+        themes = [case for case in cases if _is(case, "global", 1) and case.language == language]
+        judged = [LocalJudge().judge(case.question, case.candidates).unwrap().sufficient for case in themes]
+        table.append([language, "theme, by rule", len(judged), "", "", sum(chance >= 0.5 for chance in judged), ""])
+    columns = ["language", "kind", "answer found", "sufficient", "area", "with model", "area"]
+    return Table("The repository's own questions without the model and with it", columns, table)
+
+
+def _is(case: Case, kind: str, sufficient: int) -> bool:
+    return case.source == SAMPLE and case.expected == kind and case.sufficient == sufficient
 
 
 def reliability_table(guesses: Sequence[Guess]) -> Table:

@@ -10,18 +10,23 @@ import numpy as np
 
 from benchmarks.verify_cases import Case
 from hybridrag.verify.features import (
+    MODEL_PASSAGE_FEATURES,
+    MODEL_SET_FEATURES,
     NEED_SCORES,
     PASSAGE_FEATURES,
     SET_FEATURES,
     Features,
     has_scores,
     is_relational,
+    model_answers,
+    model_passage_features,
+    model_set_features,
     passage_features,
     read_all,
     set_evidence,
     set_features,
 )
-from hybridrag.verify.judge import KINDS, MOST_CERTAIN, Coefficients, Logistic, Pair
+from hybridrag.verify.judge import KINDS, MOST_CERTAIN, Coefficients, Logistic, Pair, weigh_model
 from hybridrag.verify.wants import Want
 
 PASSAGE_SET = tuple(name for name in PASSAGE_FEATURES if name != "graph")
@@ -31,6 +36,10 @@ SET_LOCAL = (
 )
 SET_RELATIONAL = tuple(name for name in SET_FEATURES if name not in {"kind_in_best", "kind_with_coverage"})
 """What each regression rests on; chosen by cross-validation on the same cases."""
+
+MODEL_LOCAL = ("evidence", "coverage_of_all", "fit", "mean_fit", "holds_of_fittest", "coverage_of_fittest")
+MODEL_RELATIONAL = ("evidence", "best", "second", "coverage_of_fittest")
+"""The same with the model."""
 
 STYLE_FEATURES = ("wants_date", "wants_number", "wants_person", "wants_place", "wants_thing", "terms", "negated")
 """How the question is put. Labelled sets have habits of asking; the judge does without them."""
@@ -47,6 +56,16 @@ MOST_WEIGHT = 2.0
 SET_WEIGHT = {"nomiracl_en": 4.0, "nomiracl_ja": 4.0}
 """People judged all ten passages of these: the nearest to what a search hands to the judge, so they count for more."""
 
+SAMPLE = "sample"
+"""The repository's own questions. They teach the regressions with the model alone, and check the others."""
+
+MODEL_LOCAL_WEIGHT = {"nomiracl_en": 2.0, "nomiracl_ja": 2.0, SAMPLE: 8.0}
+MODEL_RELATIONAL_WEIGHT = {SAMPLE: 4.0}
+"""The same with the model. The sample is the only set over documents such as people have, so it counts for most."""
+
+SHRINK_JAPANESE_MODEL = 40.0
+"""The model was trained on both languages: what it says differs less between them than counts of words do."""
+
 RELEVANCE_ONLY = frozenset(("ja_jaquad_sufficiency", "ja_jsquad_sufficiency"))
 """Sources of single passages that are far easier than sets: they teach relevance, not sufficiency."""
 
@@ -62,6 +81,8 @@ class Row:
     passages: Features
     evidence: Features
     style: Features
+    answers: Features | None
+    """What the model says of each passage; None where it did not read them."""
     scored: bool
     relational: bool
     japanese: bool
@@ -69,12 +90,12 @@ class Row:
 
 
 def rows_of(cases: Iterable[Case]) -> list[Row]:
-    """The features of every case that has candidates, dealt into folds by group."""
+    """The features of every case that has candidates, dealt into folds by group; themes are judged by rule."""
     rows = []
     folds: dict[str, int] = {}
     rng = np.random.default_rng(1)
     for case in cases:
-        if not case.candidates:
+        if not case.candidates or case.expected == "global":
             continue
         read = read_all(case.question, case.candidates)
         asked = read.asked
@@ -86,6 +107,7 @@ def rows_of(cases: Iterable[Case]) -> list[Row]:
                 passage_features(read),
                 set_evidence(read),
                 np.array(style),
+                model_answers(case.candidates),
                 has_scores(case.candidates),
                 is_relational(case.question),
                 asked.language == "ja",
@@ -96,7 +118,13 @@ def rows_of(cases: Iterable[Case]) -> list[Row]:
 
 
 def fit_logistic(
-    values: Features, labels: Features, japanese: Features, weights: Features, features: Sequence[str]
+    values: Features,
+    labels: Features,
+    japanese: Features,
+    weights: Features,
+    features: Sequence[str],
+    *,
+    shrink_japanese: float = SHRINK_JAPANESE,
 ) -> Logistic:
     """A logistic regression with an addition for Japanese, by Newton's method."""
     middle = np.average(values, axis=0, weights=weights)
@@ -104,7 +132,7 @@ def fit_logistic(
     standard = (values - middle) / scale
     design = np.c_[standard, standard * japanese[:, None], japanese, np.ones(len(values))]
     count = values.shape[1]
-    penalty = np.r_[np.full(count, SHRINK), np.full(count, SHRINK_JAPANESE), SHRINK_JAPANESE, 1e-6]
+    penalty = np.r_[np.full(count, SHRINK), np.full(count, shrink_japanese), shrink_japanese, 1e-6]
     found = np.zeros(design.shape[1])
     for _ in range(40):
         chance = 1.0 / (1.0 + np.exp(-np.clip(design @ found, -30.0, 30.0)))
@@ -141,10 +169,10 @@ def fit_platt(logits: Features, labels: Features, weights: Features) -> tuple[fl
     return float(found[0]), float(found[1])
 
 
-def _balance(rows: Sequence[Row]) -> Features:
+def _balance(rows: Sequence[Row], weight: Mapping[str, float] = SET_WEIGHT) -> Features:
     sizes = Counter(row.case.source for row in rows)
     return np.array(
-        [min(MOST_WEIGHT, PER_SET / sizes[row.case.source]) * SET_WEIGHT.get(row.case.source, 1.0) for row in rows]
+        [min(MOST_WEIGHT, PER_SET / sizes[row.case.source]) * weight.get(row.case.source, 1.0) for row in rows]
     )
 
 
@@ -219,7 +247,9 @@ def calibrated(pair: Pair, rows: Sequence[Row], *, relational: bool, scored: boo
 
 def fit_kind(rows: Sequence[Row], *, relational: bool, scored: bool, style: bool = False) -> Pair:
     """The calibrated pair for one kind of question."""
-    fitting = [row for row in rows if row.relational is relational and (row.scored or not scored)]
+    fitting = [
+        row for row in rows if row.relational is relational and (row.scored or not scored) and row.case.source != SAMPLE
+    ]
     pair = fit_pair(fitting, relational=relational, scored=scored, style=style)
     return calibrated(pair, fitting, relational=relational, scored=scored, style=style)
 
@@ -229,8 +259,12 @@ def fit_all(rows: Sequence[Row]) -> Coefficients:
     pairs = {
         kind: fit_kind(rows, relational=kind.endswith("relational"), scored=not kind.startswith("bare"))
         for kind in KINDS
+        if not kind.startswith("model")
     }
-    return Coefficients(**pairs)
+    told = told_apart(rows)
+    return Coefficients(
+        **pairs, model_local=fit_model(told, relational=False), model_relational=fit_model(told, relational=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,16 +292,110 @@ def cross_validate(rows: Sequence[Row], *, scored: bool = True, style: bool = Fa
     return guesses
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A case that the model read, with what is said of it without the model by regressions that had not seen it."""
+
+    row: Row
+    passages: Features
+    """The `model_passage_features`."""
+    covered: float
+    odds: float
+
+
+def told_apart(rows: Sequence[Row]) -> list[Told]:
+    """Every case that the model read and that counts for sufficiency, judged without the model."""
+    told = []
+    for relational in (False, True):
+        kind = [row for row in rows if row.relational is relational and row.scored]
+        for fold in range(FOLDS):
+            held = [row for row in kind if row.fold == fold and row.answers is not None]
+            held = [row for row in held if row.case.source not in RELEVANCE_ONLY]
+            if held:
+                pair = fit_kind([row for row in kind if row.fold != fold], relational=relational, scored=True)
+                told += [_told(row, pair) for row in held]
+    return told
+
+
+def _told(row: Row, pair: Pair) -> Told:
+    logits, odds = predict(pair, row)
+    if row.answers is None:
+        raise ValueError("The model did not read this case.")
+    return Told(row, model_passage_features(row.answers, row.passages, logits), float(row.evidence[0]), odds)
+
+
+def fit_model(told: Sequence[Told], *, relational: bool) -> Pair:
+    """Both regressions with the model, for one kind of question."""
+    told = [one for one in told if one.row.relational is relational]
+    known = [one for one in told if one.row.case.relevant is not None]
+    sizes = [len(one.passages) for one in known]
+    weight = MODEL_RELATIONAL_WEIGHT if relational else MODEL_LOCAL_WEIGHT
+    relevance = fit_logistic(
+        np.concatenate([one.passages for one in known]),
+        np.concatenate([np.array(one.row.case.relevant, dtype=np.float64) for one in known]),
+        np.repeat([float(one.row.japanese) for one in known], sizes),
+        np.repeat(_balance([one.row for one in known], weight) / sizes, sizes) * 2.0,
+        MODEL_PASSAGE_FEATURES,
+        shrink_japanese=SHRINK_JAPANESE_MODEL,
+    )
+    features = MODEL_RELATIONAL if relational else MODEL_LOCAL
+    columns = [MODEL_SET_FEATURES.index(name) for name in features]
+    sufficiency = fit_logistic(
+        np.array([_model_row(one, relevance)[columns] for one in told]),
+        np.array([float(one.row.case.sufficient) for one in told]),
+        np.array([float(one.row.japanese) for one in told]),
+        _balance([one.row for one in told], weight),
+        features,
+        shrink_japanese=SHRINK_JAPANESE_MODEL,
+    )
+    return Pair(relevance, sufficiency)
+
+
+def _model_row(one: Told, relevance: Logistic) -> Features:
+    logits = relevance.logits(one.passages, MODEL_PASSAGE_FEATURES, japanese=one.row.japanese)
+    return model_set_features(one.passages, logits, one.covered, one.odds)
+
+
+def cross_validate_model(told: Sequence[Told]) -> list[Guess]:
+    """As `cross_validate`, with the model."""
+    guesses = []
+    for relational in (False, True):
+        kind = [one for one in told if one.row.relational is relational]
+        for fold in range(FOLDS):
+            held = [one for one in kind if one.row.fold == fold]
+            if held:
+                pair = fit_model([one for one in kind if one.row.fold != fold], relational=relational)
+                guesses += [guess_with_model(one, pair) for one in held]
+    return guesses
+
+
+def guess_with_model(one: Told, pair: Pair) -> Guess:
+    """What such regressions say of a case."""
+    logits, odds, _ = weigh_model(pair, one.passages, one.covered, one.odds, japanese=one.row.japanese)
+    return Guess(one.row, _chance(logits), float(_chance(np.array(odds))))
+
+
+def guess_without_model(one: Told) -> Guess:
+    """What was said of it before the model."""
+    evidence = one.passages[:, MODEL_PASSAGE_FEATURES.index("evidence")]
+    return Guess(one.row, _chance(evidence), float(_chance(np.array(one.odds))))
+
+
 def _chance(odds: Features) -> Features:
     found: Features = 1.0 / (1.0 + np.exp(-np.clip(odds, -MOST_CERTAIN, MOST_CERTAIN)))
     return found
 
 
-def as_toml(coefficients: Coefficients, note: Mapping[str, int]) -> str:
+def _listed(counts: Mapping[str, int], *, without: str = "") -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if name != without)
+
+
+def as_toml(coefficients: Coefficients, note: Mapping[str, int], read: Mapping[str, int]) -> str:
     """The coefficients as the judge reads them, and what they were fitted to."""
     lines = [
         "# Written by `python -m scripts.fit_judge`. Under weights: middle, scale, weight, what Japanese adds to it.",
-        "# Fitted to these numbers of cases: " + ", ".join(f"{name} {count}" for name, count in note.items()),
+        f"# Fitted to these numbers of cases: {_listed(note, without=SAMPLE)}",
+        f"# The tables with the model, to those of them that it read: {_listed(read)}",
     ]
     for kind in KINDS:
         pair: Pair = getattr(coefficients, kind)

@@ -10,8 +10,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.verify_cases import kept_cases
 from benchmarks.verify_fit import as_toml, fit_all, rows_of
+from benchmarks.verify_model import kept_model_cases
 
 TARGET = Path("src/hybridrag/verify/judge.toml")
 
@@ -22,10 +22,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--train", type=Path, help="folder of the training rows")
     parser.add_argument("--cases", type=Path, help="where the cases are kept")
+    parser.add_argument("--sample", type=Path, default=Path("sample"), help="the repository's own labelled questions")
     options = parser.parse_args(arguments)
-    rows = rows_of(kept_cases(options.cases, options.data, options.train))
+    rows = rows_of(kept_model_cases(options.cases, options.data, options.train, options.sample))
     counts = Counter(row.case.source for row in rows)
-    TARGET.write_text(as_toml(fit_all(rows), counts), encoding="utf-8")
+    read = Counter(row.case.source for row in rows if row.answers is not None)
+    TARGET.write_text(as_toml(fit_all(rows), counts, read), encoding="utf-8")
     print(f"{TARGET}: fitted to {len(rows)} cases")
 
 

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from hybridrag.protocols import Candidate, Judge, Judgement, Question
 from hybridrag.queries.classify import classify
-from hybridrag.verify.features import PASSAGE_FEATURES, has_scores, passage_features, read_all
+from hybridrag.verify.features import (
+    MODEL_PASSAGE_FEATURES,
+    MODEL_SET_FEATURES,
+    PASSAGE_FEATURES,
+    has_scores,
+    model_answers,
+    passage_features,
+    read_all,
+)
 from hybridrag.verify.judge import MAX_JUDGED, LocalJudge, default_coefficients
 from hybridrag.verify.wants import Want, wanted
 from model_strategies import SETTINGS
@@ -116,6 +124,79 @@ def test_an_overview_of_a_subject_needs_passages_on_it() -> None:
     assert judged(question, *on).sufficient > judged(question, *off).sufficient
 
 
+def test_the_words_of_asking_need_not_stand_in_an_overview() -> None:
+    question = asked("Give an overview of the dangers from weather and sea around Norrhamn")
+    several = [
+        passage("A gale warning closes the quay of Norrhamn; the weather mast shows it.", title="Storms"),
+        passage("The lifeboat of Norrhamn goes to sea in any wind.", title="Rescue"),
+        passage("No ferry leaves Norrhamn when the sea is rough.", title="Ferry"),
+    ]
+    found = judged(question, *several)
+    assert found.sufficient > 0.5
+    assert found.missing == ()
+    assert found.reasons == {"documents": 3.0, "named": 0.0}
+
+
+def test_the_same_overview_holds_in_japanese() -> None:
+    question = asked("汐見市の音楽と行事の全体像を教えてください")
+    several = [passage(f"汐見市の{name}では音楽が演奏される。", title=name) for name in ("港", "学校", "図書館")]
+    assert judged(question, *several).sufficient > 0.5
+
+
+def test_documents_with_the_name_alone_make_no_overview_of_a_subject() -> None:
+    question = asked("Give an overview of the football clubs of Norrhamn")
+    found = judged(
+        question, *[passage(f"The {name} of Norrhamn is old.", title=name) for name in ("hall", "quay", "inn")]
+    )
+    assert found.sufficient < 0.5
+    assert found.missing == ('Nothing that mentions "football" and "clubs".',)
+
+
+def test_an_overview_of_one_document_says_that_there_are_too_few() -> None:
+    found = judged(asked("Give an overview of harbour fees"), passage("The harbour fees rose again.", title="A"))
+    assert found.missing == ('Too few documents on "harbour" and "fees" for an overview.',)
+    found = judged(asked("What are the main themes of these documents?"), passage("Text.", title="A"))
+    assert found.missing == ("Too few documents for an overview.",)
+
+
+def test_a_subject_in_other_words_counts_where_the_model_sees_it() -> None:
+    question = asked("Give an overview of the dangers of Norrhamn")
+    several = [passage(f"{name} hits Norrhamn.", title=name) for name in ("A gale", "A flood", "A fire")]
+    fitting = [passage(each.text, title=each.title, fit=3.0, holds=1.0) for each in several]
+    assert judged(question, *fitting).sufficient > 0.5 > judged(question, *several).sufficient
+
+
+def test_what_a_model_read_counts_where_it_is_there() -> None:
+    question = asked("When was Orin Works founded?")
+    fits = judged(question, passage(FOUNDED.text, title=FOUNDED.title, fit=8.0, holds=2.5))
+    fits_not = judged(question, passage(FOUNDED.text, title=FOUNDED.title, fit=-8.0, holds=-2.5))
+    assert fits.sufficient > 0.5 > fits_not.sufficient
+    assert fits.relevance[0] > fits_not.relevance[0]
+    assert fits.reasons["fit"] == 1.6
+    assert "fit" not in judged(question, FOUNDED).reasons
+
+
+def test_what_a_model_read_counts_for_relations_too() -> None:
+    question = asked("Who is the mother of the founder of Orin Works?")
+    both = (FOUNDED.text, "Mira Vell was born to Ada Vell, a weaver.")
+    fits = judged(question, *[passage(text, fit=6.0, holds=2.0) for text in both])
+    fits_not = judged(question, *[passage(text, fit=-9.0, holds=-2.0) for text in both])
+    assert fits.sufficient > fits_not.sufficient
+
+
+def test_a_passage_that_the_model_had_no_time_for_is_as_the_worst_that_it_read() -> None:
+    answers = model_answers([passage("a", fit=5.0, holds=2.5), passage("b", fit=-5.0, holds=0.0), passage("c")])
+    assert answers is not None
+    assert answers.tolist() == [[1.0, 1.0], [-1.0, 0.0], [-1.0, 0.0]]
+    assert model_answers([FOUNDED]) is None
+
+
+def test_an_answer_of_the_model_beyond_its_range_counts_as_its_end() -> None:
+    question = asked("When was Orin Works founded?")
+    far, farther = (passage(FOUNDED.text, fit=fit, holds=2.0) for fit in (10.0, 1e9))
+    assert judged(question, far) == judged(question, farther)
+
+
 def test_the_judgement_shows_what_it_rests_on() -> None:
     reasons = judged(asked("When was Orin Works founded?"), FOUNDED).reasons
     assert reasons["names_unseen"] == 0.0
@@ -128,6 +209,9 @@ def test_the_coefficients_name_features_that_exist() -> None:
     for pair in (known.local, known.relational, known.bare_local, known.bare_relational):
         assert set(pair.relevance.features) <= set(PASSAGE_FEATURES)
     assert "semantic" not in known.bare_local.relevance.features
+    for pair in (known.model_local, known.model_relational):
+        assert pair.relevance.features == MODEL_PASSAGE_FEATURES
+        assert set(pair.sufficiency.features) <= set(MODEL_SET_FEATURES)
 
 
 @SETTINGS

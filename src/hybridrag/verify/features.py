@@ -76,6 +76,28 @@ SET_FEATURES = (
 NEED_SCORES = frozenset(("graph", "semantic", "semantic_margin"))
 """Left out where the candidates come without scores of a search."""
 
+MODEL_PASSAGE_FEATURES = ("evidence", "coverage", "fit", "holds")
+"""For one passage that a model read: the log-odds without the model, how much of the question it says, what the model
+says."""
+
+MODEL_SET_FEATURES = (
+    "evidence",
+    "best",
+    "second",
+    "coverage_of_all",
+    "fit",
+    "mean_fit",
+    "holds_of_fittest",
+    "coverage_of_fittest",
+)
+"""For all passages that a model read: the log-odds without the model; `best` and `second` are those of the passages."""
+
+FIT_SCALE, HOLDS_SCALE = 5.0, 2.5
+"""Half of the range of the model's two answers; past twice of it there is nothing more to know."""
+
+FITTEST = 3
+"""Passages whose fit is averaged."""
+
 NEAR = 4
 """Words between which two terms of the question still belong together."""
 
@@ -300,6 +322,51 @@ def set_features(rows: Features, evidence: Features, logits: Features) -> Featur
         count,
         float(cosines[0]),
         float(cosines[0] - cosines[min(4, len(cosines) - 1)]),
+    ]
+    return np.array(values, dtype=np.float64)
+
+
+def model_answers(candidates: Sequence[Candidate]) -> Features | None:
+    """`fit` and `holds` of each candidate, spread to -2 to 2; None where no model read them.
+
+    A candidate that it had no time for counts as the worst that it read.
+    """
+    if not any("fit" in candidate.scores for candidate in candidates):
+        return None
+    columns = [_spread(candidates, name, scale) for name, scale in (("fit", FIT_SCALE), ("holds", HOLDS_SCALE))]
+    return np.array(columns, dtype=np.float64).T
+
+
+def _spread(candidates: Sequence[Candidate], name: str, scale: float) -> list[float]:
+    given = [candidate.scores.get(name) for candidate in candidates]
+    least = min((value for value in given if value is not None), default=0.0)
+    return [float(np.clip((least if value is None else value) / scale, -2.0, 2.0)) for value in given]
+
+
+def model_passage_features(answers: Features, rows: Features, logits: Features) -> Features:
+    """A row of `MODEL_PASSAGE_FEATURES` for each candidate; `logits` is its relevance without the model."""
+    return np.column_stack((logits, rows[:, PASSAGE_FEATURES.index("coverage")], answers))
+
+
+def model_set_features(rows: Features, logits: Features, covered: float, odds: float) -> Features:
+    """`MODEL_SET_FEATURES` for the set.
+
+    `rows` are the `model_passage_features`, `logits` the relevance of each with the model, `covered` how much of the
+    question all say together, `odds` the sufficiency without the model.
+    """
+    coverage, fit, holds = (rows[:, MODEL_PASSAGE_FEATURES.index(name)] for name in ("coverage", "fit", "holds"))
+    fits, ranked = np.sort(fit)[::-1], np.sort(logits)[::-1]
+    fittest = int(np.argmax(fit))
+    second = min(1, len(rows) - 1)
+    values = [
+        odds,
+        ranked[0],
+        ranked[second],
+        covered,
+        fits[0],
+        fits[:FITTEST].mean(),
+        holds[fittest],
+        coverage[fittest],
     ]
     return np.array(values, dtype=np.float64)
 

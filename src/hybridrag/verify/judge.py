@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from hybridrag.language.tokenise import QueryTerm
 from hybridrag.protocols import Candidate, Judgement, Question
 from hybridrag.result import Ok, Result
 from hybridrag.verify.features import (
+    MODEL_PASSAGE_FEATURES,
+    MODEL_SET_FEATURES,
     NEED_SCORES,
     PASSAGE_FEATURES,
     SET_FEATURES,
@@ -21,13 +24,16 @@ from hybridrag.verify.features import (
     Read,
     has_scores,
     is_relational,
+    model_answers,
+    model_passage_features,
+    model_set_features,
     passage_features,
     read_all,
     set_evidence,
     set_features,
 )
-from hybridrag.verify.missing import say_missing
-from hybridrag.verify.read import is_theme, presence
+from hybridrag.verify.missing import say_missing, theme_terms
+from hybridrag.verify.read import is_theme, name_presence, presence
 
 MAX_JUDGED = 20
 """Candidates that are read: an answer is within the first ones or not found; what follows gets the least grade."""
@@ -35,12 +41,15 @@ MAX_JUDGED = 20
 MOST_CERTAIN = 6.0
 """Log-odds are cut here, at 0.25 %: no count of words is surer than that."""
 
+ON_THEME, ALL_OF_THEME, NAMED_ALONE, OFF_THEME = 0.7, 0.9, 0.5, 0.1
+"""The relevance of a passage for an overview: it has a word of the subject, all of them, only a name of the question,
+neither. An overview is made of passages that each say a part."""
 
-ON_THEME = 0.8
-"""How far a passage is taken to speak of the whole when the question names no subject."""
+SPOKEN_OF = 0.5
+"""From this share of a compound or a name on, it counts as said."""
 
-OFF_THEME, MOST_ON_THEME = 0.1, 0.9
-"""The relevance of a passage that has no word of the subject, and of one that has all."""
+FITS_THEME = 0.0
+"""From this logit on, a model that read a passage with the question takes it to be on the subject in other words."""
 
 BREADTH_SUFFICES = (0.05, 0.35, 0.6, 0.8)
 """The chance that passages of none, one, two, or three documents and more make an overview."""
@@ -83,12 +92,17 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """What was fitted: for questions about one thing and for relations, with the scores of the searches and without."""
+    """What was fitted: for questions about one thing and for relations, with the scores of the searches and without.
+
+    What a model says that read question and passages together is weighed after that, against what the others found.
+    """
 
     local: Pair
     relational: Pair
     bare_local: Pair
     bare_relational: Pair
+    model_local: Pair
+    model_relational: Pair
 
     @classmethod
     def read(cls, text: str) -> Coefficients:
@@ -106,7 +120,7 @@ class Coefficients:
         return self.bare_relational if relational else self.bare_local
 
 
-KINDS = ("local", "relational", "bare_local", "bare_relational")
+KINDS = ("local", "relational", "bare_local", "bare_relational", "model_local", "model_relational")
 """The tables of the coefficients."""
 
 
@@ -168,36 +182,76 @@ class LocalJudge:
     def weigh(self, read: Read) -> tuple[tuple[float, ...], float, dict[str, float]]:
         """The relevance of each, the sufficiency of all, and what that rests on by name."""
         scored = self._trust_cosines and has_scores(read.candidates)
-        known = (self._given or default_coefficients()).of(relational=is_relational(read.question), scored=scored)
+        tables, relational = self._given or default_coefficients(), is_relational(read.question)
+        known = tables.of(relational=relational, scored=scored)
         japanese = read.asked.language == "ja"
         rows = passage_features(read)
         logits = known.relevance.logits(rows, PASSAGE_FEATURES, japanese=japanese)
         row = set_features(rows, set_evidence(read), logits)
-        odds = known.sufficiency.logits(row[None, :], SET_FEATURES, japanese=japanese)[0]
-        shown = {
-            name: round(float(value), 4)
-            for name, value in zip(SET_FEATURES, row, strict=True)
-            if scored or name not in NEED_SCORES
-        }
-        return tuple(float(value) for value in probability(logits)), float(probability(odds)), shown
+        odds = float(known.sufficiency.logits(row[None, :], SET_FEATURES, japanese=japanese)[0])
+        values = dict(zip(SET_FEATURES, row, strict=True))
+        shown = {name: value for name, value in values.items() if scored or name not in NEED_SCORES}
+        answers = model_answers(read.candidates)
+        if answers is not None:
+            with_model = tables.model_relational if relational else tables.model_local
+            read_rows = model_passage_features(answers, rows, logits)
+            logits, odds, seen = weigh_model(with_model, read_rows, values["coverage_of_all"], odds, japanese=japanese)
+            shown |= seen
+        reasons = {name: round(float(value), 4) for name, value in shown.items()}
+        return tuple(float(value) for value in probability(logits)), float(probability(odds)), reasons
+
+
+def weigh_model(
+    pair: Pair, rows: Features, covered: float, odds: float, *, japanese: bool
+) -> tuple[Features, float, dict[str, float]]:
+    """The log-odds of each passage and of the set with what a model says of them, and what those rest on.
+
+    `rows` are the `model_passage_features`, `covered` how much of the question all say, `odds` those of the set so far.
+    """
+    logits = pair.relevance.logits(rows, MODEL_PASSAGE_FEATURES, japanese=japanese)
+    row = model_set_features(rows, logits, covered, odds)
+    found = pair.sufficiency.logits(row[None, :], MODEL_SET_FEATURES, japanese=japanese)[0]
+    return logits, float(found), dict(zip(MODEL_SET_FEATURES, map(float, row), strict=True))
 
 
 def weigh_theme(read: Read) -> tuple[tuple[float, ...], float, dict[str, float]]:
     """As `LocalJudge.weigh`, for a question about the whole: by rule, as no words of an overview must recur.
 
-    "What are the main themes?" with passages of three documents -> each .75, together .8
-    "What do the reports say about fees overall?": a passage counts by how far it speaks of fees.
+    "What are the main themes?" with passages of three documents -> each .7, together .8
+    "Give an overview of harbour fees": a document counts where it has a word of that.
     """
-    asked = read.asked
-    covered = [
-        asked.coverage(presence(asked.terms, passage.terms, heading.terms)) if asked.terms else ON_THEME
-        for passage, heading in zip(read.passages, read.headings, strict=True)
-    ]
-    relevance = tuple(min(MOST_ON_THEME, OFF_THEME + share * (MOST_ON_THEME - OFF_THEME)) for share in covered)
-    pairs = zip(read.candidates, relevance, strict=True)
-    sources = {candidate.title or candidate.id for candidate, chance in pairs if chance >= 0.5}
-    breadth = BREADTH_SUFFICES[min(len(sources), len(BREADTH_SUFFICES) - 1)]
-    return relevance, breadth, {"documents": float(len(sources))}
+    subject = theme_terms(read.asked)
+    spoken = [_spoken_of(read, at, subject) for at in range(len(read.candidates))]
+    named = [_is_named(read, at) for at in range(len(read.candidates))]
+    relevance = tuple(_on_theme(share, named=name) for share, name in zip(spoken, named, strict=True))
+    titles = [candidate.title or candidate.id for candidate in read.candidates]
+    on = {title for title, share in zip(titles, spoken, strict=True) if share > 0.0}
+    near = {title for title, name in zip(titles, named, strict=True) if name} - on
+    # Any number of documents with the name alone counts as one: they may be about anything else.
+    breadth = BREADTH_SUFFICES[min(len(on) + bool(near), len(BREADTH_SUFFICES) - 1)]
+    return relevance, breadth, {"documents": float(len(on)), "named": float(len(near))}
+
+
+def _spoken_of(read: Read, at: int, subject: Sequence[QueryTerm]) -> float:
+    """The share of the subject that a passage has; where there is no subject, whether it has the names asked about."""
+    if not subject:
+        return float(not read.asked.names or _is_named(read, at))
+    there = presence(subject, read.passages[at].terms, read.headings[at].terms)
+    share = sum(found >= SPOKEN_OF for found in there) / len(there)
+    fits = read.candidates[at].scores.get("fit", FITS_THEME - 1.0) >= FITS_THEME
+    return max(share, 1.0 / len(there)) if fits else share
+
+
+def _is_named(read: Read, at: int) -> bool:
+    passage, heading = read.passages[at], read.headings[at]
+    text = f"{passage.plain}\n{heading.plain}"
+    return any(name_presence(name, text, passage.terms, heading.terms) >= SPOKEN_OF for name in read.asked.names)
+
+
+def _on_theme(share: float, named: bool) -> float:
+    if share > 0.0:
+        return ON_THEME + share * (ALL_OF_THEME - ON_THEME)
+    return NAMED_ALONE if named else OFF_THEME
 
 
 def probability(logits: Features | float) -> Features:

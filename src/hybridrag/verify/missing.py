@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from hybridrag.language.japanese import JAPANESE_TEXT
+from hybridrag.language.tokenise import QueryTerm
 from hybridrag.language.words import keywords
 from hybridrag.verify.features import Read
-from hybridrag.verify.read import Asked, Name, name_presence, presence
+from hybridrag.verify.read import Asked, Name, is_theme, name_presence, presence
 from hybridrag.verify.wants import Want
 
 MAX_SAID = 3
@@ -52,6 +54,13 @@ _QUESTION_WORDS = re.compile(
     re.IGNORECASE,
 )
 
+_ASKED_BY = """
+    summaris summar give outlin describ list show explain provid around pictur inform differ variou collect
+    教える 全体像 全体的 全般的 資料集 纏め 紹介 説明 一覧 挙げる 示す 概説 知る 色々 様々
+"""
+_ASKING = frozenset(_ASKED_BY.split())
+"""Words that ask for an overview, as the language layer writes them: no document has to say them."""
+
 
 def say_missing(read: Read) -> tuple[str, ...]:
     """What would have to be found to answer, one English sentence each; names and words as the question has them.
@@ -63,6 +72,8 @@ def say_missing(read: Read) -> tuple[str, ...]:
     unseen = unseen_names(read)
     if unseen:
         return tuple(f"Nothing on {quoted(name.text)}." for name in unseen[:MAX_SAID])
+    if is_theme(read.question):
+        return (_say_theme(read),)
     words = _unseen_words(read)
     said = [_what_is_asked(asked)]
     if words:
@@ -70,6 +81,26 @@ def say_missing(read: Read) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sentence for sentence in said if sentence))[:MAX_SAID] or (
         "Nothing that answers the question.",
     )
+
+
+def _say_theme(read: Read) -> str:
+    """What an overview lacks: its subject, or documents on it."""
+    subject = {term.term for term in theme_terms(read.asked)}
+    words = _unseen_words(read, subject)
+    if words:
+        return f"Nothing that mentions {join(words[:MAX_SAID])}."
+    about = [quoted(word, always=True) for word in topic_words(read.asked) if _term(word) in subject]
+    about = about or [quoted(name.text) for name in read.asked.names]
+    return f"Too few documents{' on ' + join(about[:MAX_SAID]) if about else ''} for an overview."
+
+
+def theme_terms(asked: Asked) -> list[QueryTerm]:
+    """The subject of a question about the whole: its terms without its names and without the words that ask.
+
+    "Summarise the dangers from weather around Norrhamn" -> danger, weather
+    """
+    named = {spelling for name in asked.names for spelling in name.terms_alone}
+    return [term for term in asked.terms if term.term not in named and term.term not in _ASKING]
 
 
 def unseen_names(read: Read) -> list[Name]:
@@ -82,11 +113,11 @@ def unseen_names(read: Read) -> list[Name]:
     ]
 
 
-def _unseen_words(read: Read) -> list[str]:
-    """The words of the question that no candidate holds, as written."""
+def _unseen_words(read: Read, among: Collection[str] | None = None) -> list[str]:
+    """The words of the question, or those of its terms that are given, that no candidate holds, as written."""
     everything = frozenset().union(*(text.terms for text in (*read.passages, *read.headings)))
     there = dict(zip((term.term for term in read.asked.terms), presence(read.asked.terms, everything), strict=True))
-    missing = {term for term, share in there.items() if share < NAME_THERE}
+    missing = {term for term, share in there.items() if share < NAME_THERE and (among is None or term in among)}
     return [quoted(word, always=True) for word in topic_words(read.asked) if _term(word) in missing]
 
 

@@ -1,0 +1,63 @@
+"""What the package's own model says of the cases that the judge is fitted to and measured on."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.verify_cases import FOUND, Case, kept_cases
+from benchmarks.verify_sample import sample_cases
+from hybridrag.models.own_reranker import OwnReranker, passage_text
+
+READ = {
+    "nomiracl_en": 200,
+    "nomiracl_ja": 200,
+    "squad2_1000": 400,
+    "split_jsquad_valid": 250,
+    "split_2wikimultihopqa": 298,
+    "split_jemhopqa_train": 300,
+    "split_musique_train200": 200,
+    "split_hotpotqa_train100": 100,
+    "split_squad2_dev": 100,
+    "split_niilc_dev": 100,
+    "sample": 128,
+}
+"""Cases of each set that the model reads: all would take an hour on two cores. None that it was trained on."""
+
+
+def kept_model_cases(file: Path | None, data: Path, train: Path | None, sample: Path) -> list[Case]:
+    """The cases of the sets and of the sample, some read by the model; kept beside `file`, where it is given."""
+    kept = None if file is None else file.with_suffix(".model.pkl")
+    if kept is not None and kept.is_file():
+        return list(pickle.loads(kept.read_bytes()))  # noqa: S301 (written below, on this machine)
+    cases = [*kept_cases(file, data, train), *sample_cases(sample)]
+    model = OwnReranker()
+    for case in chosen(cases):
+        read_with(model, case)
+    if kept is not None:
+        kept.write_bytes(pickle.dumps(cases))
+    return cases
+
+
+def chosen(cases: Sequence[Case]) -> Iterator[Case]:
+    """Those that the model reads; the same each time."""
+    by_source: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        by_source[case.source].append(case)
+    for source, count in READ.items():
+        here = by_source[source]
+        yield from random.Random(11).sample(here, min(count, len(here)))
+
+
+def read_with(model: OwnReranker, case: Case) -> None:
+    """Put the model's two answers into the scores of the candidates, as the pipeline does."""
+    case.candidates = case.candidates[:FOUND]
+    answers = model.logits(case.question.text, [passage_text(candidate) for candidate in case.candidates])
+    case.candidates = [
+        replace(candidate, scores={**candidate.scores, "fit": fit, "holds": holds})
+        for candidate, (fit, holds) in zip(case.candidates, answers, strict=True)
+    ]
