@@ -115,7 +115,7 @@ def test_filters_bind_every_search(engine: Engine) -> None:
 
 def test_a_query_may_bring_its_own_embedding(engine: Engine) -> None:
     vector = HashEmbedder().embed_query("harbour fee").pooled[0]
-    assert names(engine, "anything", mode="semantic", embedding=vector)[0] == "harbour.md"
+    assert names(engine, "anything", mode="semantic", embedding=vector, rerank_enabled=False)[0] == "harbour.md"
     with pytest.raises(InvalidQuery, match="has 3 numbers"):
         engine.search("anything", embedding=[0.1, 0.2, 0.3])
 

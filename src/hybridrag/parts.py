@@ -29,6 +29,10 @@ EXTRACTORS = {"neural": "combined"}
 """What the settings call it -> what the graph calls it, where they differ."""
 
 
+READ_SHARE = 0.3
+"""How much what the package's own model reads counts: more did harm to questions that need two passages."""
+
+
 def make_embedder(settings: Settings, on_progress: ModelProgress | None = None) -> Embedder:
     """The embedder of `[embedding]`; nothing is loaded before it is used."""
     chosen = settings.embedding
@@ -107,7 +111,7 @@ def make_knobs(settings: Settings) -> SearchKnobs:
         expand=chosen.expand,
         synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
         looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
-        closer=Looking(top_k=rerank.read_k, share=rerank.blend, timeout=rerank.timeout_seconds),
+        closer=Looking(top_k=rerank.read_k, share=READ_SHARE, timeout=rerank.timeout_seconds),
         checking=Checking(
             max_rounds=settings.verify.max_rounds,
             deadline=settings.verify.deadline_seconds,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+
+SUREST = 0.001
+"""No score counts as surer than this: beyond it is rounding."""
 
 
 def blend_reranking(
     scores: Sequence[float], reranked: Sequence[float | None], *, share: float, led: Sequence[bool]
 ) -> list[float]:
-    """What orders each result: its own score and the reranker's, each stretched over 0-1, in these shares.
+    """What orders each result: its own score and the log-odds of the reranker's, each stretched over 0-1, in shares.
 
     scores 1, .9; reranked .2, .8; share .5 -> .5 (1 and 0), .5 (0 and 1)
 
@@ -16,16 +20,23 @@ def blend_reranking(
     question. One that the reranker did not look at keeps its own score. The results must come best first.
     """
     own = _stretched(list(scores))
-    seen = [score for score in reranked if score is not None]
+    odds = [None if score is None else _log_odds(score) for score in reranked]
+    seen = [score for score in odds if score is not None]
     low, high = (min(seen), max(seen)) if seen else (0.0, 0.0)
     blended: list[float] = []
-    for mine, theirs, protected in zip(own, reranked, led, strict=True):
+    for mine, theirs, protected in zip(own, odds, led, strict=True):
         if theirs is None or high <= low:
             blended.append(mine)
             continue
         mixed = (1 - share) * mine + share * (theirs - low) / (high - low)
         blended.append(max(mine, mixed) if protected else mixed)
     return blended
+
+
+def _log_odds(score: float) -> float:
+    """A probability on the scale that evidence adds up on: near 0 and 1, small differences mean much."""
+    held = min(1.0 - SUREST, max(SUREST, score))
+    return math.log(held / (1.0 - held))
 
 
 def _stretched(scores: list[float]) -> list[float]:
