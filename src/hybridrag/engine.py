@@ -489,7 +489,9 @@ class Engine:
             llm=llm,
             web=web or make_web_search(settings),
         )
-        searcher = Searcher(self._store, parts, make_knobs(settings))
+        fake = settings.embedding.provider == "fake"
+        model = self._embedder.info.name if self._embedder else "fake" if fake else settings.embedding.model
+        searcher = Searcher(self._store, parts, make_knobs(settings, model=model))
         answerer = Answerer(
             searcher, llm=llm, min_confidence=settings.verify.min_confidence, timeout=settings.llm.timeout_seconds
         )

@@ -29,6 +29,9 @@ EXTRACTORS = {"neural": "combined"}
 """What the settings call it -> what the graph calls it, where they differ."""
 
 
+DEFAULT_MODEL = "multilingual-e5-small"
+"""The model whose cosines the local judge was fitted to."""
+
 READ_SHARE = 0.3
 """How much what the package's own model reads counts: more did harm to questions that need two passages."""
 
@@ -95,8 +98,8 @@ def make_extractor(settings: Settings, index: Path, *, written: str | None, llm:
     return choose_extractor(EXTRACTORS.get(setting, setting))
 
 
-def make_knobs(settings: Settings) -> SearchKnobs:
-    """How to search, as `[search]`, `[rerank]`, `[verify]` and `[web]` say.
+def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
+    """How to search with an embedding model of that name, as `[search]`, `[rerank]`, `[verify]` and `[web]` say.
 
     Raises:
         InvalidSettings: the file of synonyms cannot be read.
@@ -111,6 +114,7 @@ def make_knobs(settings: Settings) -> SearchKnobs:
         expand=chosen.expand,
         synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
         looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
+        trust_cosines=model == DEFAULT_MODEL,
         closer=Looking(top_k=rerank.read_k, share=READ_SHARE, timeout=rerank.timeout_seconds),
         checking=Checking(
             max_rounds=settings.verify.max_rounds,

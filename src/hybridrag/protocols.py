@@ -181,7 +181,8 @@ class Candidate:
     """The store's key of a chunk; 0 for what is in no store."""
     language: str = ""
     scores: Mapping[str, float] = field(default_factory=dict)
-    """What each search (`keyword`, `semantic`, `graph`) and the reranker (`rerank`) said of it, 0-1."""
+    """What each search (`keyword`, `semantic`, `graph`) and the reranker (`rerank`) said of it, 0-1; and where the
+    package's own model read it, its `fit` and whether it `holds` the answer, as log-odds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ class SearchKnobs:
     looking: Looking = field(default_factory=Looking)
     closer: Looking = field(default_factory=lambda: Looking(top_k=4))
     checking: Checking = field(default_factory=Checking)
+    trust_cosines: bool = True
+    """Whether the local judge was fitted to the cosines of this embedding model."""
 
 
 class Searcher:
@@ -88,8 +90,8 @@ class Searcher:
         self._verifier = VerifyStage(
             store,
             self._find,
-            _judges(parts, knobs.closer.top_k),
-            LocalJudge(),
+            _judges(parts, knobs),
+            LocalJudge(trust_cosines=knobs.trust_cosines),
             knobs.checking,
             llm=parts.llm,
             web=parts.web,
@@ -176,12 +178,13 @@ class Searcher:
         )
 
 
-def _judges(parts: SearchParts, first: int) -> Callable[[bool], Judge]:
+def _judges(parts: SearchParts, knobs: SearchKnobs) -> Callable[[bool], Judge]:
     """The judge of a search that is corrected, and of one that is not: the local one reads less there."""
-    given, local = parts.judge, LocalJudge()
+    given, local = parts.judge, LocalJudge(trust_cosines=knobs.trust_cosines)
     if given is not None:
         return lambda _: given
     if parts.read is None:
         return lambda _: local
-    quick, thorough = ReadingJudge(local, parts.read, first=first), ReadingJudge(local, parts.read, first=READ)
+    quick = ReadingJudge(local, parts.read, first=knobs.closer.top_k)
+    thorough = ReadingJudge(local, parts.read, first=READ)
     return lambda corrected: thorough if corrected else quick

@@ -27,7 +27,7 @@ from hybridrag.types.results import (
     SufficiencyEvaluation,
 )
 from hybridrag.verify.correct import Correction, Situation, next_correction
-from hybridrag.verify.grade import grade
+from hybridrag.verify.grade import grade, set_score
 from hybridrag.verify.intent import match_intent
 from hybridrag.verify.refine import refine
 from hybridrag.verify.rewrite import rewrite_query
@@ -79,7 +79,7 @@ class _Standing:
 
     @property
     def score(self) -> float:
-        return grade_set(self.judgement)
+        return set_score(self.judgement)
 
 
 class VerifyStage:
@@ -231,10 +231,10 @@ class VerifyStage:
         standing.tried.append(correction)
         if correction.searches:
             tried = self._tried(correction, standing, recorder, note, until)
-            if tried is not None and grade_set(tried.judgement) > before:
+            if tried is not None and set_score(tried.judgement) > before:
                 standing.found, standing.candidates = tried.found, tried.candidates
                 standing.judgement = tried.judgement
-            after = grade_set(tried.judgement) if tried is not None else before
+            after = set_score(tried.judgement) if tried is not None else before
         else:
             after = before
         standing.actions.append(
@@ -310,11 +310,6 @@ class VerifyStage:
             candidate.id: Extra(grade(score), strips.text if strips.kept < 1 else None)
             for candidate, score, strips in zip(standing.candidates, standing.judgement.relevance, refined, strict=True)
         }
-
-
-def grade_set(judgement: Judgement) -> float:
-    """What the verdict over all results rests on: whether they hold the answer together."""
-    return judgement.sufficient
 
 
 def _with_pages(candidates: list[Candidate], ranked: Sequence[Ranked]) -> list[Candidate]:
