@@ -52,7 +52,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 class Instead:
     """Another object with some of its methods replaced: a fault at a protocol."""
 
-    def __init__(self, real: object, **replaced: Callable[..., Any]) -> None:
+    def __init__(self, real: object, **replaced: Any) -> None:
         self._real = real
         self._replaced = replaced
 
