@@ -172,7 +172,8 @@ class VerifyStage:
         found = standing.found
         bears = max(standing.judgement.relevance, default=0.0)
         query = found.ask.query
-        known = found.by_word or found.start.seeds or found.end.trails or found.end.themes
+        # Where a nearest vector leads in the graph is as far from the question as that vector.
+        known = found.by_word or found.start.seeds or found.start.related or found.end.themes
         by_meaning_alone = query.embedding is not None or SearchStrategy.KEYWORD not in found.metrics
         if known or by_meaning_alone or found.keyword is None:
             return
