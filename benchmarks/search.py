@@ -27,7 +27,6 @@ from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.parts import make_embedder
 from hybridrag.protocols import Embedder, ModelInfo, Passages
-from hybridrag.testing.vectors import anisotropic
 from hybridrag.types.sources import TextDocument
 
 SIZES = (1_000, 10_000)
@@ -35,6 +34,8 @@ QUESTIONS = 200
 WARM = 20
 """Questions asked before the measuring: dictionaries, model and pages are loaded by then."""
 CHARACTERS_PER_TOKEN = 4
+COMMON = 2.4
+"""What all made-up vectors have in common, in units of what each has for itself: cosines of about .85."""
 
 ENGLISH = (
     "What is {a}?",
@@ -67,17 +68,14 @@ class MadeUpPassages:
         return self._real.info
 
     def embed_passages(self, texts: Sequence[str], *, tokens: bool = False) -> Passages:
-        """Vectors drawn from the text's checksum, spread as those of the real model are."""
-        dimension = self.info.dimension
-        pooled = [anisotropic(1, dimension, seed=zlib.crc32(text.encode())) for text in texts]
-        made = np.concatenate(pooled) if pooled else np.zeros((0, dimension), np.float32)
+        """Vectors drawn from the text's checksum, all about as near to one another as those of the real model are."""
+        rows = [_made_up(1, self.info.dimension, text) for text in texts]
+        pooled = np.concatenate(rows) if rows else np.zeros((0, self.info.dimension), np.float32)
         if not tokens:
-            return Passages(made)
-        rows = tuple(
-            anisotropic(1 + len(text) // CHARACTERS_PER_TOKEN, dimension, seed=zlib.crc32(text.encode()), noise=0.8)
-            for text in texts
-        )
-        return Passages(made, rows)
+            return Passages(pooled)
+        counts = [1 + len(text) // CHARACTERS_PER_TOKEN for text in texts]
+        made = zip(counts, texts, strict=True)
+        return Passages(pooled, tuple(_made_up(count, self.info.dimension, text) for count, text in made))
 
     def embed_query(self, text: str, *, tokens: bool = False) -> Passages:
         """The real thing: it is part of what a search takes."""
@@ -86,6 +84,12 @@ class MadeUpPassages:
     def token_spans(self, text: str) -> NDArray[np.int32]:
         """The real tokenizer's."""
         return self._real.token_spans(text)
+
+
+def _made_up(rows: int, dimension: int, text: str) -> NDArray[np.float32]:
+    drawn = np.random.default_rng(zlib.crc32(text.encode())).standard_normal((rows, dimension), dtype=np.float32)
+    drawn += COMMON
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
 
 
 def run(
