@@ -28,6 +28,8 @@ def test_every_public_model_has_a_schema() -> None:
         if isinstance(kind := getattr(hybridrag, name), type)
         and issubclass(kind, BaseModel)
         and issubclass(kind, Model)
+        # Runs of an evaluation are kept in files of our own and go to no client.
+        and kind.__module__.startswith("hybridrag.types.")
     }
     assert public == set(schema_names())
 

@@ -149,6 +149,9 @@ def json_schema(name: str) -> dict[str, Any]:
     kind = _public_type(name)
     mode: Literal["validation", "serialization"] = "validation" if kind in SENT else "serialization"
     schema = kind.model_json_schema(mode=mode)
+    if "$ref" in schema:
+        # A type that holds itself is only named at the top, and told among the definitions.
+        schema = {**schema["$defs"][name], "$defs": schema["$defs"]}
     for title, model in [(name, schema), *schema.get("$defs", {}).items()]:
         properties = model.get("properties", {})
         for field in properties.values():

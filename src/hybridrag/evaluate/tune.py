@@ -39,7 +39,7 @@ TUNE_KNOBS: tuple[TuneKnob, ...] = (
         "fusion",
         ({"search.fusion": "score"}, *({"search.fusion": "rrf", "search.rrf_k": k} for k in (5, 20, 60, 120))),
     ),
-    TuneKnob("rerank.blend", tuple({"rerank.blend": share} for share in (0.0, 0.15, 0.3, 0.5, 0.7))),
+    TuneKnob("rerank.blend", tuple({"rerank.blend": share} for share in (0.0, 0.2, 0.4, 0.6, 0.8))),
     TuneKnob("rerank.top_k", tuple({"rerank.top_k": count} for count in (20, 50, 100))),
     TuneKnob("search.expand", ({"search.expand": True}, {"search.expand": False})),
     TuneKnob("search.min_confidence", tuple({"search.min_confidence": share} for share in (0.5, 0.6, 0.7))),

@@ -121,7 +121,7 @@ def _sentence(problem: dict[str, Any], kind: type[BaseModel]) -> str:
 
 
 def _unknown_field(place: tuple[int | str, ...], kind: type[BaseModel]) -> str:
-    name = str(place[-1])
+    name = _on_one_line(str(place[-1]))
     known = [field.alias or key for key, field in _model_at(kind, place[:-1]).model_fields.items()]
     prefix = _path(place[:-1])
     path = f"{prefix}.{name}" if prefix else name
@@ -136,8 +136,13 @@ def _path(place: tuple[int | str, ...]) -> str:
     """("filters", "file_ids", 0) -> "filters.fileIds[0]"."""
     path = ""
     for part in place:
-        path += f"[{part}]" if isinstance(part, int) else f".{to_camel(part)}"
+        path += f"[{part}]" if isinstance(part, int) else f".{to_camel(_on_one_line(part))}"
     return path.removeprefix(".")
+
+
+def _on_one_line(name: str) -> str:
+    """A name that somebody sent, with line breaks and other control characters spelt out."""
+    return json.dumps(name, ensure_ascii=False)[1:-1]
 
 
 def _model_at(kind: type[BaseModel], place: tuple[int | str, ...]) -> type[BaseModel]:
