@@ -33,14 +33,11 @@ class ReadingJudge:
         self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
     ) -> Result[Judgement]:
         """What the judge makes of the candidates and of what the model read in them."""
-        found = self._read(question, candidates, timeout)
-        if not isinstance(found, Err) and len(found.value) == len(candidates):
-            candidates = [
-                candidate
-                if read is None
-                else replace(candidate, scores={**candidate.scores, FIT: read[0], HOLDS: read[1]})
-                for candidate, read in zip(candidates, found.value, strict=True)
-            ]
+        first = candidates[: self._first]
+        found = self._read(question, first, timeout)
+        if not isinstance(found, Err) and len(found.value) == len(first):
+            read = [_with(candidate, numbers) for candidate, numbers in zip(first, found.value, strict=True)]
+            candidates = [*read, *candidates[self._first :]]
         return self._judge.judge(question, candidates, timeout=timeout)
 
 
