@@ -533,6 +533,10 @@ class Store(Protocol):
         """The same by row key, as searches return them."""
         ...
 
+    def file_keys(self, keys: Sequence[int]) -> dict[int, int]:
+        """Which file each chunk is of: equal numbers are one file. Much cheaper than reading the chunks."""
+        ...
+
     def chunks_of(self, file_id: FileId, *, start: int = 0, stop: int | None = None) -> list[Chunk]:
         """A file's chunks with `start <= ordinal < stop`, in reading order: what stands around a result."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from hybridrag.search.fuse import Fused, fuse
 from hybridrag.search.keyword import KeywordSearch, bm25_score, search_keywords
 from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Float32Array
+from hybridrag.types.documents import Chunk
 from hybridrag.types.queries import SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import Hit, SearchResultType, StrategyMetric
 
@@ -101,6 +102,15 @@ class Found:
     end: GraphEnd = NOWHERE
     metrics: dict[SearchStrategy, StrategyMetric] = field(default_factory=dict)
     ranked: list[Ranked] = field(default_factory=list)
+    chunks: dict[int, Chunk] = field(default_factory=dict)
+    """Those that were read so far, by key: every later stage reads the same ones."""
+
+    def read(self, store: StoreWithCommunities, keys: Sequence[int]) -> dict[int, Chunk]:
+        """The chunks of these keys that exist and pass the filter."""
+        missing = [key for key in keys if key and key not in self.chunks]
+        if missing:
+            self.chunks |= store.chunks_by_key(missing, filters=self.ask.query.filters)
+        return {key: self.chunks[key] for key in keys if key in self.chunks}
 
     def ranks(self) -> dict[SearchStrategy, dict[int, int]]:
         """Each search's own order of chunks."""
@@ -295,7 +305,7 @@ class Finder:
     def _deduplicate(self, found: Found, recorder: Recorder) -> None:
         with recorder.step(Step.DEDUPLICATE) as note:
             keys = [item.key for item in found.ranked[:DEDUPLICATED] if item.key]
-            chunks = self._store.chunks_by_key(keys, filters=found.ask.query.filters)
+            chunks = found.read(self._store, keys)
             copies = find_duplicates(
                 keys, {key: chunk.text for key, chunk in chunks.items()}, self._store.vectors(keys)
             )

@@ -94,20 +94,20 @@ class GraphSearch:
             if understood.plan.type is QueryType.GLOBAL and vector is not None:
                 return GraphEnd(start.seeds, themes=tuple(self._themes(text, base, vector, filters)))
             asked = frozenset(name.entity_key for name in understood.names)
-            seeds = self._spread(start.seeds, base, filters)
+            seeds = self._spread(start.seeds, base)
             own = own_scores(base, seeds)
             trails = self._hop(own, asked, filters)
             for _ in range(hops - 1):
                 trails = self._further(trails, own, asked, filters)
             return GraphEnd(seeds, trails=_with_related(trails, start.related))
 
-    def _spread(self, seeds: Sequence[Seed], base: Mapping[int, float], filters: SearchFilters) -> tuple[Seed, ...]:
+    def _spread(self, seeds: Sequence[Seed], base: Mapping[int, float]) -> tuple[Seed, ...]:
         """The seeds, each on the chunks of its document that fit the question, the best fitting first.
 
         A title names a whole document, and its first chunk is rarely the one that answers.
         """
         keys = {*base, *(seed.chunk_key for seed in seeds)} if seeds else set()
-        files = {key: chunk.file_id for key, chunk in self._store.chunks_by_key(sorted(keys), filters=filters).items()}
+        files = self._store.file_keys(sorted(keys))
         spread: list[Seed] = []
         for seed in seeds:
             here = files.get(seed.chunk_key)

@@ -19,7 +19,7 @@ from hybridrag.search.rerank import blend_reranking
 from hybridrag.steps import Step
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
-from hybridrag.types.queries import QueryType, SearchFilters
+from hybridrag.types.queries import QueryType
 
 READ = 10
 """Results that a model reads where they are to be corrected: what an answer is made from."""
@@ -149,13 +149,10 @@ def _order(window: Sequence[Ranked], scores: Sequence[float | None], share: floa
     return ordered
 
 
-def candidates_of(
-    store: StoreWithCommunities, ranked: Sequence[Ranked], found: Found, *, filters: SearchFilters | None = None
-) -> list[Candidate]:
+def candidates_of(store: StoreWithCommunities, ranked: Sequence[Ranked], found: Found) -> list[Candidate]:
     """Results as later stages read them; one whose chunk is gone meanwhile has no text."""
-    filters = filters or found.ask.query.filters
     with store.snapshot():
-        chunks = store.chunks_by_key([item.key for item in ranked if item.key], filters=filters)
+        chunks = found.read(store, [item.key for item in ranked if item.key])
         files = {file_id: store.file(file_id) for file_id in {chunk.file_id for chunk in chunks.values()}}
     return [_candidate(item, chunks.get(item.key), files, found) for item in ranked]
 

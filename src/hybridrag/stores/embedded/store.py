@@ -335,6 +335,19 @@ class EmbeddedStore:
         """Chunks by row key."""
         return dict(self._read_chunks("c.key", list(keys), filters))
 
+    def file_keys(self, keys: Sequence[int]) -> dict[int, int]:
+        """Which file each chunk is of, by row key."""
+        found: dict[int, int] = {}
+        with self._database.read() as connection:
+            for batch in batches(list(keys)):
+                found.update(
+                    connection.execute(
+                        f"SELECT key, file_key FROM chunks WHERE key IN ({marks(batch)})",  # noqa: S608 (marks)
+                        batch,
+                    )
+                )
+        return found
+
     def chunks_of(self, file_id: FileId, *, start: int = 0, stop: int | None = None) -> list[Chunk]:
         """A file's chunks in reading order."""
         with self._database.read() as connection:
