@@ -16,6 +16,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -36,6 +37,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from hybridrag.errors import InvalidSettings
+from hybridrag.types.queries import WEIGHT_TOLERANCE
 
 FILE_NAME = "hybridrag.toml"
 PREFIX = "HYBRIDRAG_"
@@ -232,6 +234,98 @@ class StoreSettings(Section):
     """How vectors are searched. `auto` chooses by their number."""
 
 
+class LocalWeights(Section):
+    """For a fact."""
+
+    keyword: Share = 0.35
+    """How much words count for a question about one fact. The three weights of a kind of question add up to 1."""
+    semantic: Share = 0.35
+    """How much meaning counts for it."""
+    graph: Share = 0.30
+    """How much the graph counts for it. With `search.fusion = "score"` it counts in full from 0.3 on."""
+
+
+class GlobalWeights(Section):
+    """For the whole."""
+
+    keyword: Share = 0.20
+    """How much words count for a question about the whole."""
+    semantic: Share = 0.30
+    """How much meaning counts for it."""
+    graph: Share = 0.50
+    """How much the graph counts for it."""
+
+
+class RelationshipWeights(Section):
+    """For how things relate."""
+
+    keyword: Share = 0.20
+    """How much words count for a question about how things relate."""
+    semantic: Share = 0.20
+    """How much meaning counts for it."""
+    graph: Share = 0.60
+    """How much the graph counts for it."""
+
+
+class HybridWeights(Section):
+    """For several kinds at once, or an unclear one."""
+
+    keyword: Share = 0.33
+    """How much words count for a question of several kinds or of an unclear one."""
+    semantic: Share = 0.34
+    """How much meaning counts for it."""
+    graph: Share = 0.33
+    """How much the graph counts for it."""
+
+
+Weights = LocalWeights | GlobalWeights | RelationshipWeights | HybridWeights
+
+
+class WeightSettings(Section):
+    """How much each search counts, by the kind of question."""
+
+    # `global` is no name that Python allows for a field.
+    model_config = ConfigDict(populate_by_name=True)
+
+    local: LocalWeights = LocalWeights()
+    global_: GlobalWeights = Field(default=GlobalWeights(), alias="global")
+    relationship: RelationshipWeights = RelationshipWeights()
+    hybrid: HybridWeights = HybridWeights()
+
+    @model_validator(mode="after")
+    def _each_sums_to_one(self) -> Self:
+        for name, weights in (
+            ("local", self.local),
+            ("global", self.global_),
+            ("relationship", self.relationship),
+            ("hybrid", self.hybrid),
+        ):
+            total = weights.keyword + weights.semantic + weights.graph
+            if abs(total - 1.0) >= WEIGHT_TOLERANCE:
+                key = f"search.weights.{name}"
+                keys = (key, f"{key}.keyword", f"{key}.semantic", f"{key}.graph")
+                message = "must add up to 1 over `keyword`, `semantic` and `graph`, found {total}"
+                raise PydanticCustomError("weights", message, {"keys": keys, "total": f"{total:g}"})
+        return self
+
+
+class WalkSettings(Section):
+    """How far and how boldly the graph is followed from the best results."""
+
+    steps: int = Field(default=1, ge=1, le=3)
+    """How many steps are taken from the best results. A second one pays only where answers lie two documents away;
+    correction takes one more by itself."""
+    start_from: int = Field(default=8, ge=1, le=100)
+    """How many of the best results a step starts from. More reach further, and lead astray more often."""
+    max_shared: int = Field(default=30, ge=2, le=1000)
+    """A name that more chunks than this mention leads nowhere: it joins everything with everything."""
+    in_passing: Share = 0.5
+    """What a shared name counts in a chunk that names something else first, against one that begins with it."""
+    own_share: Share = 0.2
+    """How much of a step's worth depends on whether the place that it leads to bears on the question by itself. Raise
+    it where results come in that have nothing to do with the question."""
+
+
 class SearchSettings(Section):
     """How a search is planned and fused."""
 
@@ -246,6 +340,16 @@ class SearchSettings(Section):
     where its evidence is strong; `rrf` adds up ranks."""
     rrf_k: int = Field(default=60, ge=1, le=1000)
     """The constant of reciprocal rank fusion: the larger, the less the first ranks stand out."""
+    candidates: int = Field(default=100, ge=10, le=1000)
+    """How many chunks the searches by words and by meaning hand in at least. More find what both rank low, and take
+    longer."""
+    candidates_per_result: int = Field(default=2, ge=1, le=20)
+    """How many times what is asked for they hand in at least, which counts where a page lies beyond `candidates`."""
+    min_relevance: Share = 0.3
+    """Results whose combined score is lower are left out, unless a query says otherwise. No candidate is reported lower
+    than 0.3 but where nothing bears on the question at all."""
+    weights: WeightSettings = WeightSettings()
+    walk: WalkSettings = WalkSettings()
     expand: bool = True
     """Whether a question is searched under synonyms and under other names that the documents use as well."""
     synonyms: Folder | None = None
@@ -283,6 +387,9 @@ class RerankSettings(Section):
     blend: Share = 0.4
     """How much the reranker's score counts against that of the searches. At 1 it alone decides, which loses results
     that answer by way of another one."""
+    read_blend: Share = 0.3
+    """How much what that model reads counts against the order so far, under `auto`. More helps questions for one fact,
+    and harms those that take two passages."""
     timeout_seconds: float = Field(default=2.0, gt=0.0)
     """How long reranking may take, retries included, before the order of the searches is kept."""
     max_retries: int = Field(default=1, ge=0, le=20)
@@ -305,6 +412,24 @@ class VerifySettings(Section):
     """How long correcting may take in all."""
     min_confidence: Share = 0.5
     """An answer is given only from results that are judged sufficient with at least this confidence."""
+    correct_from: Share = 0.7
+    """Results are graded `correct` from this score on (BR-016)."""
+    incorrect_until: Share = 0.3
+    """Results are graded `incorrect` up to this score, and `ambiguous` between the two; less than `correct_from`."""
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        if self.incorrect_until >= self.correct_from:
+            raise PydanticCustomError(
+                "verify",
+                "must be less than `verify.correct_from` ({limit}), found {found}",
+                {
+                    "limit": self.correct_from,
+                    "found": self.incorrect_until,
+                    "keys": ("verify.incorrect_until", "verify.correct_from"),
+                },
+            )
+        return self
 
 
 class WebSettings(Section):
@@ -412,10 +537,11 @@ def setting_leaves(section: type[BaseModel] = Settings, prefix: str = "") -> dic
     leaves: dict[str, Leaf] = {}
     for name, field in section.model_fields.items():
         kind = field.annotation
+        key = f"{prefix}{field.alias or name}"
         if isinstance(kind, type) and issubclass(kind, Section):
-            leaves |= setting_leaves(kind, f"{prefix}{name}.")
+            leaves |= setting_leaves(kind, f"{key}.")
         else:
-            leaves[prefix + name] = Leaf(prefix + name, field)
+            leaves[key] = Leaf(key, field)
     return leaves
 
 
@@ -638,7 +764,7 @@ def _assemble(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings
 def _value_at(settings: Settings, key: str) -> Any:
     value: Any = settings
     for name in key.split("."):
-        value = getattr(value, name)
+        value = getattr(value, f"{name}_" if iskeyword(name) else name)
     return value
 
 

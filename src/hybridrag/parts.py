@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from hybridrag.config import Settings
+from hybridrag.config import Settings, Weights, WeightSettings
 from hybridrag.documents.limits import ReadLimits
 from hybridrag.errors import InvalidSettings
 from hybridrag.graph.extract import Extractor, Passage, choose_extractor
@@ -21,9 +21,12 @@ from hybridrag.pipeline.rerank import Looking
 from hybridrag.pipeline.verify import Checking
 from hybridrag.protocols import Embedder, Judge, Llm, Reranker, Store, WebSearch
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
+from hybridrag.search.hop import Hopping
 from hybridrag.search.late import LateInteraction
 from hybridrag.searching import SearchKnobs
 from hybridrag.types.documents import Chunk
+from hybridrag.types.queries import QueryType, SearchWeights
+from hybridrag.verify.grade import Bounds
 
 EXTRACTORS = {"neural": "combined"}
 """What the settings call it -> what the graph calls it, where they differ."""
@@ -31,9 +34,6 @@ EXTRACTORS = {"neural": "combined"}
 
 DEFAULT_MODEL = "multilingual-e5-small"
 """The model whose cosines the local judge was fitted to."""
-
-READ_SHARE = 0.3
-"""How much what the package's own model reads counts: more did harm to questions that need two passages."""
 
 
 def make_embedder(settings: Settings, on_progress: ModelProgress | None = None) -> Embedder:
@@ -109,21 +109,45 @@ def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
         min_confidence=chosen.min_confidence,
         fusion=chosen.fusion,
         rrf_k=chosen.rrf_k,
+        candidates=chosen.candidates,
+        candidates_per_result=chosen.candidates_per_result,
+        min_relevance=chosen.min_relevance,
+        weights=_weights(chosen.weights),
+        steps=chosen.walk.steps,
+        hopping=Hopping(
+            start_from=chosen.walk.start_from,
+            max_shared=chosen.walk.max_shared,
+            in_passing=chosen.walk.in_passing,
+            own_share=chosen.walk.own_share,
+        ),
         deadline=chosen.deadline_seconds,
         cache_size=chosen.cache_size,
         expand=chosen.expand,
         synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
         looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
         trust_cosines=model == DEFAULT_MODEL,
-        closer=Looking(top_k=rerank.read_k, share=READ_SHARE, timeout=rerank.timeout_seconds),
+        closer=Looking(top_k=rerank.read_k, share=rerank.read_blend, timeout=rerank.timeout_seconds),
         checking=Checking(
             max_rounds=settings.verify.max_rounds,
             deadline=settings.verify.deadline_seconds,
             judge_timeout=settings.llm.timeout_seconds,
             web_results=settings.web.max_results,
             web_timeout=settings.web.timeout_seconds,
+            bounds=Bounds(settings.verify.correct_from, settings.verify.incorrect_until),
         ),
     )
+
+
+def _weights(chosen: WeightSettings) -> dict[QueryType, SearchWeights]:
+    by_type: dict[QueryType, Weights] = {
+        QueryType.LOCAL: chosen.local,
+        QueryType.GLOBAL: chosen.global_,
+        QueryType.RELATIONSHIP: chosen.relationship,
+        QueryType.HYBRID: chosen.hybrid,
+    }
+    return {
+        kind: SearchWeights(keyword=it.keyword, semantic=it.semantic, graph=it.graph) for kind, it in by_type.items()
+    }
 
 
 def make_reranker(

@@ -16,12 +16,15 @@ from hybridrag.pipeline.show import show
 from hybridrag.pipeline.understand import Understander
 from hybridrag.pipeline.verify import Checking, Verified, VerifyStage
 from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reranker, StoreWithCommunities, WebSearch
-from hybridrag.queries.plan import MIN_CONFIDENCE
+from hybridrag.queries.plan import CANDIDATES_PER_RESULT, DEFAULT_WEIGHTS, MIN_CONFIDENCE
 from hybridrag.queries.synonyms import default_synonyms
+from hybridrag.search.hop import HOPPING, Hopping
 from hybridrag.steps import Step
-from hybridrag.types.queries import SearchQuery, SearchStrategy
+from hybridrag.types.queries import QueryType, SearchFilters, SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import SearchResult, SearchStrategyMetrics, StrategyMetric
 from hybridrag.verify.judge import LocalJudge
+
+MIN_RELEVANCE: float = SearchFilters.model_fields["min_relevance"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,16 @@ class SearchKnobs:
     min_confidence: float = MIN_CONFIDENCE
     fusion: str = "score"
     rrf_k: int = 60
+    candidates: int = CANDIDATES
+    """What the searches by words and by meaning hand in at least."""
+    candidates_per_result: int = CANDIDATES_PER_RESULT
+    min_relevance: float = MIN_RELEVANCE
+    """For queries that name none."""
+    weights: Mapping[QueryType, SearchWeights] = field(default_factory=lambda: DEFAULT_WEIGHTS)
+    """By the type of a question, for queries that name none."""
+    steps: int = 1
+    """Along the graph, from the best chunks."""
+    hopping: Hopping = HOPPING
     deadline: float = 5.0
     cache_size: int = 0
     expand: bool = True
@@ -68,6 +81,7 @@ class Searcher:
     def __init__(self, store: StoreWithCommunities, parts: SearchParts, knobs: SearchKnobs | None = None) -> None:
         knobs = knobs or SearchKnobs()
         self._store = store
+        self._knobs = knobs
         self._cache: QueryCache[SearchResult] = QueryCache(knobs.cache_size)
         self._understander = Understander(
             store.graph,
@@ -75,6 +89,8 @@ class Searcher:
             llm=parts.classifier,
             min_confidence=knobs.min_confidence,
             expanding=knobs.expand,
+            weights=knobs.weights,
+            per_result=knobs.candidates_per_result,
         )
         self._finder = Finder(
             store,
@@ -84,6 +100,7 @@ class Searcher:
             rrf_k=knobs.rrf_k,
             deadline=knobs.deadline,
             tokens=True,
+            hopping=knobs.hopping,
         )
         closer = (parts.closer, knobs.closer) if parts.closer else None
         self._reranker = RerankStage(store, parts.reranker, knobs.looking, closer)
@@ -108,6 +125,7 @@ class Searcher:
         """
         began = time.perf_counter()
         self._check_embedding(query)
+        query = self._bounded(query)
         generation = self._store.generation()
         kept = self._cache.get((query, explain), generation=generation)
         if kept is not None:
@@ -122,7 +140,8 @@ class Searcher:
     def _search(self, query: SearchQuery, recorder: Recorder, began: float, *, explain: bool) -> SearchResult:
         understood = self._understander.understand(query, recorder)
         plan = understood.plan
-        ask = Ask(query, query.text, understood, plan.weights, depth=max(CANDIDATES, plan.candidates))
+        depth = max(self._knobs.candidates, plan.candidates)
+        ask = Ask(query, query.text, understood, plan.weights, depth=depth, hops=self._knobs.steps)
         verified = self._verifier.verify(self._find(ask, recorder), recorder)
         return self._result(query, verified, recorder, began, explain=explain)
 
@@ -167,6 +186,13 @@ class Searcher:
     def close(self) -> None:
         """Forget what was kept."""
         self._cache.clear()
+
+    def _bounded(self, query: SearchQuery) -> SearchQuery:
+        """The query with the bound that holds: its own, else that of the settings."""
+        filters, least = query.filters, self._knobs.min_relevance
+        if "min_relevance" in filters.model_fields_set or filters.min_relevance == least:
+            return query
+        return query.model_copy(update={"filters": filters.model_copy(update={"min_relevance": least})})
 
     def _check_embedding(self, query: SearchQuery) -> None:
         model = self._store.model()

@@ -20,6 +20,7 @@ from hybridrag.queries.plan import DEFAULT_WEIGHTS
 from hybridrag.search.blend import LOWEST_SHOWN, Blended, base_scores, blend
 from hybridrag.search.duplicates import find_duplicates
 from hybridrag.search.fuse import Fused, fuse
+from hybridrag.search.hop import HOPPING, Hopping
 from hybridrag.search.keyword import KeywordSearch, bm25_score, search_keywords
 from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Float32Array
@@ -161,10 +162,12 @@ class Finder:
         rrf_k: int = 60,
         deadline: float,
         tokens: bool = False,
+        hopping: Hopping = HOPPING,
     ) -> None:
         self._store = store
         self._embedder = embedder
-        self._graph = GraphSearch(store, linker)
+        self._graph = GraphSearch(store, linker, hopping)
+        self._own_share = hopping.own_share
         self._fusion = fusion
         self._rrf_k = rrf_k
         self._deadline = deadline
@@ -279,7 +282,7 @@ class Finder:
 
     def _rank(self, found: Found, recorder: Recorder) -> None:
         with recorder.step(Step.FUSE) as note:
-            ranked = self._by_rank(found) if self._fusion == "rrf" else _by_score(found)
+            ranked = self._by_rank(found) if self._fusion == "rrf" else _by_score(found, self._own_share)
             hits = found.graph_hits()
             ranked = [replace(item, hit=hits.get(item.key)) for item in ranked]
             found.ranked = _with_nodes(found, _covering(found, ranked))
@@ -328,14 +331,14 @@ def rarity_of(store: StoreWithCommunities, text: str) -> dict[str, float]:
     return {term: math.log((total + 1) / (counts.get(term, 0) + 0.5)) for term in terms}
 
 
-def _by_score(found: Found) -> list[Ranked]:
+def _by_score(found: Found, own_share: float) -> list[Ranked]:
     base = found.base
     enabled = found.ask.query.options.enabled
     if set(enabled) == {SearchStrategy.GRAPH}:
         # Words and meaning only showed where to start.
         led = found.led()
         base = {key: score for key, score in base.items() if key in led}
-    return [_of_blended(item) for item in blend(base, found.end.seeds, found.end.trails)]
+    return [_of_blended(item) for item in blend(base, found.end.seeds, found.end.trails, own_share=own_share)]
 
 
 def _covering(found: Found, ranked: list[Ranked]) -> list[Ranked]:

@@ -13,7 +13,7 @@ from hybridrag.protocols import Linker, StoreWithCommunities
 from hybridrag.queries.plan import GraphMode
 from hybridrag.search.blend import own_scores
 from hybridrag.search.entity_hits import asks_what_it_is, search_entities
-from hybridrag.search.hop import Seed, Trail, find_seeds, hop, seeds_by_name
+from hybridrag.search.hop import HOPPING, Hopping, Seed, Trail, find_seeds, hop, seeds_by_name
 from hybridrag.search.named import Named, find_named
 from hybridrag.search.relate import search_relations
 from hybridrag.search.themes import search_themes, theme_keys
@@ -54,9 +54,10 @@ FIRST_SHARE = 0.5
 class GraphSearch:
     """Searches the graph of one store. Thread-safe."""
 
-    def __init__(self, store: StoreWithCommunities, linker: Linker) -> None:
+    def __init__(self, store: StoreWithCommunities, linker: Linker, hopping: Hopping = HOPPING) -> None:
         self._store = store
         self._linker = linker
+        self._hopping = hopping
 
     def start(self, text: str, understood: Understood, filters: SearchFilters) -> GraphStart:
         """What needs the question alone; runs beside the other searches."""
@@ -121,7 +122,8 @@ class GraphSearch:
         return tuple(spread)
 
     def _hop(self, own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters) -> dict[int, Trail]:
-        return hop(self._store.graph, own, communities=self._store.communities, asked=asked, filters=filters)
+        graph, communities = self._store.graph, self._store.communities
+        return hop(graph, own, communities=communities, asked=asked, filters=filters, hopping=self._hopping)
 
     def _further(
         self, trails: Mapping[int, Trail], own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters

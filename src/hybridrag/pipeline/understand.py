@@ -12,9 +12,9 @@ from hybridrag.protocols import GraphStore, Llm
 from hybridrag.queries.classify import classify
 from hybridrag.queries.classify_llm import classify_with_llm
 from hybridrag.queries.expand import Expansion, ExpansionSource, expand
-from hybridrag.queries.plan import Plan, make_plan
+from hybridrag.queries.plan import CANDIDATES_PER_RESULT, DEFAULT_WEIGHTS, Plan, make_plan
 from hybridrag.steps import Step
-from hybridrag.types.queries import QueryClassification, SearchFilters, SearchQuery
+from hybridrag.types.queries import QueryClassification, QueryType, SearchFilters, SearchQuery, SearchWeights
 
 MAX_SEARCHED = 4
 """Expansions searched beside the question. Each costs a keyword search, and the fifth has found nothing new."""
@@ -46,12 +46,16 @@ class Understander:
         llm: Llm | None = None,
         min_confidence: float,
         expanding: bool = True,
+        weights: Mapping[QueryType, SearchWeights] | None = None,
+        per_result: int = CANDIDATES_PER_RESULT,
     ) -> None:
         self._graph = graph
         self._synonyms = synonyms
         self._llm = llm
         self._min_confidence = min_confidence
         self._expanding = expanding
+        self._weights = weights or DEFAULT_WEIGHTS
+        self._per_result = per_result
 
     def understand(self, query: SearchQuery, recorder: Recorder) -> Understood:
         """What the question wants and how to search it; a graph or LLM that fails only takes its part away."""
@@ -59,6 +63,7 @@ class Understander:
         with recorder.step(Step.CLASSIFY) as note:
             names = self._names(query.text, filters, note)
             found = self._classify(query.text, names, note)
+            found = found.model_copy(update={"suggested_weights": self._weights[found.type]})
             note.details |= {
                 "type": found.type.value,
                 "confidence": found.confidence,
@@ -71,7 +76,7 @@ class Understander:
             texts = tuple(dict.fromkeys(expansion.text for expansion in expansions))
             found = found.model_copy(update={"expanded_queries": texts})
         with recorder.step(Step.PLAN) as note:
-            plan = make_plan(query, found)
+            plan = make_plan(query, found, weights_by_type=self._weights, per_result=self._per_result)
             note.details |= {
                 "type": plan.type.value,
                 "typeFrom": plan.type_from,

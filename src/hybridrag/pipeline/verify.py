@@ -27,7 +27,7 @@ from hybridrag.types.results import (
     SufficiencyEvaluation,
 )
 from hybridrag.verify.correct import Correction, Situation, next_correction
-from hybridrag.verify.grade import grade, set_score
+from hybridrag.verify.grade import BR_016, Bounds, grade, set_score
 from hybridrag.verify.intent import match_intent
 from hybridrag.verify.refine import refine
 from hybridrag.verify.rewrite import rewrite_query
@@ -52,6 +52,7 @@ class Checking:
     judge_timeout: float = 5.0
     web_results: int = 5
     web_timeout: float = 5.0
+    bounds: Bounds = BR_016
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ class VerifyStage:
         by_meaning_alone = query.embedding is not None or SearchStrategy.KEYWORD not in found.metrics
         if known or by_meaning_alone or found.keyword is None:
             return
-        if grade(bears).relevance is not CRAGVerdict.INCORRECT:
+        if grade(bears, self._checking.bounds).relevance is not CRAGVerdict.INCORRECT:
             return
         found.ranked = [replace(item, combined=item.combined * bears, shown=None) for item in found.ranked]
         note.details["nothing"] = "No word of the question is in the documents, and nothing near bears on it."
@@ -188,7 +189,7 @@ class VerifyStage:
         until = time.monotonic() + self._checking.deadline
         rewrites: list[str] | None = None
         while True:
-            if grade(standing.score).relevance is not CRAGVerdict.CORRECT and rewrites is None:
+            if grade(standing.score, self._checking.bounds).relevance is not CRAGVerdict.CORRECT and rewrites is None:
                 rewrites = self._rewrites(standing.found, until)
             situation = self._situation(standing, rewrites or ())
             correction = next_correction(situation, max_rounds=self._checking.max_rounds)
@@ -206,7 +207,7 @@ class VerifyStage:
     def _situation(self, standing: _Standing, rewrites: Sequence[str]) -> Situation:
         first = standing.found.ask
         return Situation(
-            verdict=grade(standing.score).relevance,
+            verdict=grade(standing.score, self._checking.bounds).relevance,
             question=first.query.text,
             weights=first.understood.plan.weights,
             classification=first.understood.classification,
@@ -293,7 +294,7 @@ class VerifyStage:
     # Saying it
 
     def _report(self, standing: _Standing) -> CRAGReport:
-        verdict = grade(standing.score)
+        verdict = grade(standing.score, self._checking.bounds)
         helped = [action for action in standing.actions if action.helped]
         rewritten = [action.detail for action in helped if action.kind is CorrectiveActionKind.REWRITE_QUERY]
         return CRAGReport(
@@ -308,7 +309,7 @@ class VerifyStage:
         """The grade and the sentences that bear on the question, of each result that was judged."""
         refined = refine(standing.found.question, standing.candidates)
         return {
-            candidate.id: Extra(grade(score), strips.text if strips.kept < 1 else None)
+            candidate.id: Extra(grade(score, self._checking.bounds), strips.text if strips.kept < 1 else None)
             for candidate, score, strips in zip(standing.candidates, standing.judgement.relevance, refined, strict=True)
         }
 

@@ -103,7 +103,12 @@ def settle_type(query_type: QueryType, confidence: float, *, min_confidence: flo
 
 
 def make_plan(
-    query: SearchQuery, classification: QueryClassification | None, *, deadlines: Mapping[Step, float] = DEADLINES
+    query: SearchQuery,
+    classification: QueryClassification | None,
+    *,
+    weights_by_type: Mapping[QueryType, SearchWeights] | None = None,
+    per_result: int = CANDIDATES_PER_RESULT,
+    deadlines: Mapping[Step, float] = DEADLINES,
 ) -> Plan:
     """The plan for a query: what the caller says wins over what the classifier found.
 
@@ -111,17 +116,18 @@ def make_plan(
 
     A type other than hybrid and weights that the caller set (and did not leave to their default) are taken as they
     are; a search that does not run weighs 0 and the rest is scaled to 1. Without a classification the type is hybrid.
+    `weights_by_type` are those of the settings, in place of the recommended ones.
     """
     named = query.type is not QueryType.HYBRID
     found = classification.type if classification is not None else QueryType.HYBRID
     query_type = query.type if named else found
     given = "weights" in query.options.model_fields_set
-    weights = query.options.weights if given else default_weights(query_type)
+    weights = query.options.weights if given else (weights_by_type or DEFAULT_WEIGHTS)[query_type]
     return Plan(
         type=query_type,
         weights=weights.among(query.options.enabled),
         strategies=query.options.enabled,
-        candidates=candidates_for(query.options.offset + query.options.limit),
+        candidates=candidates_for(query.options.offset + query.options.limit, per_result=per_result),
         graph_mode=_graph_mode(query_type, classification),
         deadlines=deadlines,
         type_from="query" if named else "classifier",
@@ -129,12 +135,12 @@ def make_plan(
     )
 
 
-def candidates_for(results: int) -> int:
+def candidates_for(results: int, *, per_result: int = CANDIDATES_PER_RESULT) -> int:
     """How many candidates each search fetches for so many results, earlier pages included.
 
     20 -> 40; 1 -> 20; 5000 -> 1000
     """
-    return min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * results))
+    return min(MAX_CANDIDATES, max(MIN_CANDIDATES, per_result * results))
 
 
 def _graph_mode(query_type: QueryType, classification: QueryClassification | None) -> GraphMode:

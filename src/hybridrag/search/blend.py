@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybridrag.search.hop import Seed, Trail, path_score
+from hybridrag.search.hop import OWN_SHARE, Seed, Trail, path_score
 from hybridrag.types.queries import SearchWeights
 
 LOWEST_SHOWN = 0.3
@@ -109,7 +109,11 @@ def _fit(seed: Seed, own: float, place: int) -> float:
 
 
 def blend(
-    base: Mapping[int, float], seeds: Sequence[Seed] = (), trails: Mapping[int, Trail] | None = None
+    base: Mapping[int, float],
+    seeds: Sequence[Seed] = (),
+    trails: Mapping[int, Trail] | None = None,
+    *,
+    own_share: float = OWN_SHARE,
 ) -> list[Blended]:
     """All candidates, best first; ties by key.
 
@@ -123,7 +127,7 @@ def blend(
     peak = max(own.values(), default=0.0) or 1.0
     blended = []
     for key in {*own, *trails}:
-        path = peak * path_score(trails[key], base.get(key, 0.0)) if key in trails else 0.0
+        path = peak * path_score(trails[key], base.get(key, 0.0), own_share) if key in trails else 0.0
         via = trails[key].via if path > own.get(key, 0.0) else named.get(key, "")
         blended.append(
             Blended(

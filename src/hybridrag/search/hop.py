@@ -40,6 +40,19 @@ Japanese and with and without titles, move by two points at most."""
 
 
 @dataclass(frozen=True, slots=True)
+class Hopping:
+    """How boldly the graph is followed."""
+
+    start_from: int = HOP_FROM
+    max_shared: int = MAX_SHARED
+    in_passing: float = IN_PASSING
+    own_share: float = OWN_SHARE
+
+
+HOPPING = Hopping()
+
+
+@dataclass(frozen=True, slots=True)
 class Seed:
     """A chunk whose document or section the question names."""
 
@@ -149,20 +162,21 @@ def hop(
     communities: CommunityStore | None = None,
     asked: frozenset[int] = frozenset(),
     filters: SearchFilters | None = None,
+    hopping: Hopping = HOPPING,
 ) -> dict[int, Trail]:
     """Where the best passages lead in one step: the strongest trail to each chunk, from 0 to 1.
 
     `own` is each chunk's own score; `asked` are the entities that the question names. `communities` knows what a
     chunk names first; without it, every shared name counts as named in passing.
     """
-    best = sorted(own, key=lambda key: (-own[key], key))[:HOP_FROM]
+    best = sorted(own, key=lambda key: (-own[key], key))[: hopping.start_from]
     if not best or own[best[0]] <= 0:
         return {}
     share = {key: own[key] / own[best[0]] for key in best}
     trails: dict[int, Trail] = {}
     _follow_links(graph, best, share, trails, filters)
-    shared = _shared_names(graph, best, share, asked, filters)
-    _follow_names(graph, communities, shared, trails, filters)
+    shared = _shared_names(graph, best, share, asked, filters, most=hopping.max_shared)
+    _follow_names(graph, communities, shared, trails, filters, in_passing=hopping.in_passing)
     return trails
 
 
@@ -198,14 +212,16 @@ def _shared_names(
     share: Mapping[int, float],
     asked: frozenset[int],
     filters: SearchFilters | None,
+    *,
+    most: int,
 ) -> list[_Shared]:
     """The chunks that share a rare entity with the best ones, the strongest first."""
     mentions = graph.mentions_in(best, filters=filters)
-    chunks = graph.some_mentions(sorted({row.entity_key for row in mentions}), MAX_SHARED + 1, filters=filters)
+    chunks = graph.some_mentions(sorted({row.entity_key for row in mentions}), most + 1, filters=filters)
     strongest: dict[tuple[int, int], _Shared] = {}
     for row in mentions:
         found = chunks[row.entity_key]
-        if not 1 < len(found) <= MAX_SHARED:
+        if not 1 < len(found) <= most:
             continue
         known = ASKED_ALREADY if row.entity_key in asked else 1.0
         strength = share[row.chunk_key] * known / math.log2(len(found))
@@ -222,13 +238,15 @@ def _follow_names(
     shared: Sequence[_Shared],
     trails: dict[int, Trail],
     filters: SearchFilters | None,
+    *,
+    in_passing: float,
 ) -> None:
     targets = list(dict.fromkeys(it.target_key for it in shared))[:LOOKED_INTO]
     first = named_first(communities, targets, filters=filters) if communities is not None else {}
     names = graph.entities(sorted({it.entity_key for it in shared}), filters=filters)
     for it in shared:
         if it.entity_key in names:
-            weight = 1.0 if it.entity_key in first.get(it.target_key, ()) else IN_PASSING
+            weight = 1.0 if it.entity_key in first.get(it.target_key, ()) else in_passing
             _keep(trails, it.target_key, Trail(it.source_key, names[it.entity_key].name, it.strength * weight))
 
 
@@ -237,9 +255,9 @@ def _keep(trails: dict[int, Trail], key: int, trail: Trail) -> None:
         trails[key] = trail
 
 
-def path_score(trail: Trail, base: float) -> float:
+def path_score(trail: Trail, base: float, own_share: float = OWN_SHARE) -> float:
     """What a trail makes of a chunk whose own score is `base`.
 
     strength 0.8, base 0.5 -> 0.72
     """
-    return trail.strength * (1 - OWN_SHARE + OWN_SHARE * base)
+    return trail.strength * (1 - own_share + own_share * base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hybridrag.protocols import Judgement
 from hybridrag.types.results import (
@@ -15,26 +16,37 @@ from hybridrag.types.results import (
 )
 
 
-def verdict(score: float) -> CRAGVerdict:
-    """Correct from 0.7, incorrect up to 0.3, ambiguous between (BR-016).
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between which scores results are ambiguous: those of BR-016 unless the settings say otherwise."""
+
+    correct_from: float = CORRECT_FROM
+    incorrect_until: float = INCORRECT_UP_TO
+
+
+BR_016 = Bounds()
+
+
+def verdict(score: float, bounds: Bounds = BR_016) -> CRAGVerdict:
+    """Correct from 0.7, incorrect up to 0.3, ambiguous between (BR-016); `bounds` are other such values.
 
     0.7 -> correct; 0.3 -> incorrect; 0.5 -> ambiguous
     """
-    if score >= CORRECT_FROM:
+    if score >= bounds.correct_from:
         return CRAGVerdict.CORRECT
-    if score <= INCORRECT_UP_TO:
+    if score <= bounds.incorrect_until:
         return CRAGVerdict.INCORRECT
     return CRAGVerdict.AMBIGUOUS
 
 
-def grade(score: float, *, refined_query: str | None = None) -> CRAGScore:
+def grade(score: float, bounds: Bounds = BR_016, *, refined_query: str | None = None) -> CRAGScore:
     """The grade of a probability of relevance; all but a correct one asks for a web search (BR-017).
 
     0.9 -> correct, confidence 0.9, no web search
     0.1 -> incorrect, confidence 0.9, web search
     """
     score = min(1.0, max(0.0, score))
-    relevance = verdict(score)
+    relevance = verdict(score, bounds)
     # How sure the verdict is: far from the middle, either way. An ambiguous one is never sure.
     confidence = max(score, 1.0 - score)
     return CRAGScore(
