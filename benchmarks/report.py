@@ -46,6 +46,13 @@ class Table:
             if number == 0:
                 print("  " + "  ".join("-" * width for width in widths))
 
+    def as_markdown(self) -> str:
+        """The same for a page: numbers to the right."""
+        rows = [[_shown(cell) for cell in row] for row in self.rows]
+        right = [bool(self.rows) and all(_is_number(row[at]) for row in self.rows) for at in range(len(self.columns))]
+        rule = ["---:" if number else "---" for number in right]
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in ([*self.columns], rule, *rows))
+
     def as_json(self) -> dict[str, object]:
         """The same as one JSON object."""
         return {
@@ -82,6 +89,21 @@ def write(name: str, tables: Sequence[Table], folder: Path = RESULTS) -> Path:
     }
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def write_between(path: Path, name: str, text: str) -> None:
+    """Put a text in the place of what stands between `<!-- name -->` and `<!-- /name -->` of a file.
+
+    Raises:
+        ValueError: the file has no such markers.
+    """
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    content = path.read_text(encoding="utf-8")
+    before, found, rest = content.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"{path} has no place for it: write {begin} and {end} into it.")
+    path.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
 def machine() -> dict[str, object]:

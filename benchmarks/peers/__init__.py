@@ -1,0 +1,1 @@
+"""Other search libraries on the same chunks and the same vectors: `python -m benchmarks.peers DATASET`."""

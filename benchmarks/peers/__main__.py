@@ -1,0 +1,82 @@
+"""Compare hybridrag with other libraries: `python -m benchmarks.peers DATASET ... [--limit N]`.
+
+Each data set is a folder in the BEIR layout; without one, the sample that ships with the project is asked. The
+libraries are installed by pip into environments of their own below `--keep`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.peers.compare import Comparison, answerable, compare
+from benchmarks.peers.install import PEERS, Peer
+from benchmarks.report import RESULTS, Table, machine, write, write_between
+from hybridrag.errors import RAGError
+from hybridrag.evaluate.datasets import load_dataset
+
+SAMPLE = Path("sample/eval")
+
+
+def run(
+    datasets: Sequence[Path] = (SAMPLE,),
+    *,
+    limit: int | None = None,
+    peers: Sequence[Peer] = PEERS,
+    keep: Path = RESULTS / "peers",
+) -> list[Comparison]:
+    """One comparison for each data set."""
+    return [
+        compare(answerable(load_dataset(path)).first(limit), peers, jobs=keep / "jobs", environments=keep)
+        for path in datasets
+    ]
+
+
+def as_markdown(found: Comparison, command: str) -> str:
+    """A comparison as the documentation shows it."""
+    about = ", ".join(
+        f"{name} {value}" for name, value in machine().items() if name in {"cpu", "cores", "load", "python"}
+    )
+    notes = "\n".join(f"- {note}" for note in found.notes)
+    return f"`{command}`\n\n{found.table.title}; {about}.\n\n{found.table.as_markdown()}\n\n{notes}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the tables, keep them as JSON, and with --write put them into the documentation."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("datasets", nargs="*", type=Path, default=[SAMPLE], metavar="DATASET")
+    parser.add_argument("--limit", type=int, metavar="N", help="ask so many of the questions only")
+    parser.add_argument("--peers", nargs="+", choices=[peer.name for peer in PEERS], help="only these; all by default")
+    parser.add_argument("--keep", type=Path, default=RESULTS / "peers", metavar="DIR", help="environments and vectors")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the markers of this file")
+    given = parser.parse_args(arguments)
+    chosen = [peer for peer in PEERS if given.peers is None or peer.name in given.peers]
+    try:
+        for path in given.datasets:
+            for found in run([path], limit=given.limit, peers=chosen, keep=given.keep):
+                _show(found, given.write, path, given.limit)
+    except RAGError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _show(found: Comparison, document: Path | None, path: Path, limit: int | None) -> None:
+    found.table.print()
+    for note in found.notes:
+        print(f"  {note}")
+    name = f"peers-{found.dataset.replace('/', '-')}"
+    notes = Table("Notes", ["note"], [[note] for note in found.notes])
+    print(f"  -> {write(name, [found.table, notes])}", flush=True)
+    if document is not None:
+        limited = f" --limit {limit}" if limit else ""
+        shown = path if path == SAMPLE else Path("DATA") / path.name
+        write_between(document, name, as_markdown(found, f"python -m benchmarks.peers {shown}{limited}"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
