@@ -80,7 +80,7 @@ class Outside:
     def find(self, words: str) -> list[dict[str, str]]:
         """Pages by their words, best first, as SearXNG writes them."""
         self.queries.append(words)
-        found = self.engine.search(words, limit=PAGES, min_relevance=0.0, **KEYWORD.options())
+        found = self.engine.search(words, explain=False, limit=PAGES, min_relevance=0.0, **KEYWORD.options())
         pages: dict[str, dict[str, str]] = {}
         for item in found.results:
             name = item.sources.file_name or ""
@@ -142,7 +142,7 @@ def measure(
 def ask(engine: Engine, web: Outside, dataset: Dataset, query: Query, expected: str, outer: set[str]) -> Asked:
     """One question with correction."""
     web.forget()
-    result = engine.search(query.text, limit=FIRST, **CORRECTIVE.options())
+    result = engine.search(query.text, explain=False, limit=FIRST, **CORRECTIVE.options())
     gold = {document for document, grade in query.gold.items() if grade >= 1}
     found = set(documents_of(result, dataset)[:FIRST])
     actions = result.crag.actions if result.crag else ()

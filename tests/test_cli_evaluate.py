@@ -123,6 +123,34 @@ class TestEval:
         assert [recipe.name for recipe in EvalRun.load(home / "run.json").recipes] == ["keyword", "hybrid-no-rerank"]
         assert "from keyword to hybrid-no-rerank" in (home / "out.html").read_text(encoding="utf-8")
 
+    def test_the_table_is_printed_even_where_progress_is_not(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["eval", "harbour", "--recipe", "keyword", "--quiet"]) == 0
+        printed = capsys.readouterr()
+        assert "all questions (5)" in printed.out
+        assert printed.err == ""
+
+    def test_answers_are_measured_beside_the_searches(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        args = ["eval", "harbour", "--recipe", "keyword", "--answers"]
+        assert main([*args, "--save", "run.json"]) == 0
+        out = capsys.readouterr().out
+        assert "answers, judged by local" in out
+        assert "faithfulness" in out
+        saved = EvalRun.load(home / "run.json")
+        assert [one.query for one in saved.answers] == ["q1", "q2", "q3", "q4", "q5"]
+        assert next(one for one in saved.answers if one.query == "q1").matches is True
+        assert main([*args, "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)["answers"]
+        assert rows[0]["group"] == "all"
+        assert {"right", "answered", "abstains", "context precision", "context recall"} <= set(rows[0]["metrics"])
+
+    def test_corrections_are_counted(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["eval", "harbour", "--recipe", "corrective", "--json"]) == 0
+        judged = json.loads(capsys.readouterr().out)["judgements"]["corrective"]
+        assert {"gradedIncorrect", "corrected", "trulyCorrected"} <= set(judged)
+        assert judged["verdict"]["total"] == 4
+        assert main(["eval", "harbour", "--recipe", "corrective"]) == 0
+        assert "incorrect, then correct" in capsys.readouterr().out
+
     def test_options_may_stand_before_the_data_set(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["eval", "--recipe", "keyword", "--limit", "2", "harbour"]) == 0
         assert "2 of 5 queries were asked." in capsys.readouterr().out
@@ -162,6 +190,24 @@ class TestEval:
         printed = json.loads(capsys.readouterr().out)
         assert printed["model"] == "multilingual-e5-small"
         assert printed["scores"][0]["metrics"]["Recall@10"]["mean"] > 0.8
+
+
+class TestJudge:
+    def test_agreement_with_people_is_a_table_or_json(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        fee = ["The fee for small boats is twelve crowns a day."]
+        lines = [
+            {"question": "What is the fee for small boats?", "passages": fee, "sufficient": True},
+            {"statement": "Dragons guard the castle.", "passages": fee, "supported": False},
+        ]
+        write_lines(home / "cases.jsonl", lines)
+        assert main(["eval", "judge", "cases.jsonl"]) == 0
+        table = capsys.readouterr().out.splitlines()
+        assert table[0].startswith("agreement of local")
+        assert table[1].split()[:3] == ["all", "(2)", "1.000"]
+        assert main(["eval", "judge", "cases.jsonl", "--json", "--limit", "1"]) == 0
+        assert json.loads(capsys.readouterr().out)["all"]["total"] == 1
+        assert main(["eval", "judge", "nowhere.jsonl"]) == 2
+        assert "nowhere.jsonl: cannot be read" in capsys.readouterr().err
 
 
 class TestCompare:
@@ -232,6 +278,28 @@ class TestTune:
         assert printed.endswith("\n\n[rerank]\nblend = 0.5\n")
         cli_tune._print(Tuned(choice, (), up, down), "MAP", sizes=(3, 2), as_json=False)
         assert capsys.readouterr().out.endswith("The others did worse with it; keep what is set.\n")
+
+    def test_weights_are_turned_for_the_kinds_of_question_there_are(self, capsys: pytest.CaptureFixture[str]) -> None:
+        args = ["harbour", "--knob", "weights.local", "--recipe", "hybrid-no-rerank", "--json"]
+        assert main(["tune", *args]) == 0
+        trials = json.loads(capsys.readouterr().out)["trials"]
+        assert trials[0]["choice"]["search.weights.local.keyword"] == 0.35
+        assert len(trials) >= 7
+
+    def test_thresholds_are_tuned_by_the_metric_that_they_move(self, capsys: pytest.CaptureFixture[str]) -> None:
+        args = ["harbour", "--knob", "verify.bounds", "--metric", "verdict", "--recipe", "corrective", "--json"]
+        assert main(["tune", *args]) == 0
+        assert len(json.loads(capsys.readouterr().out)["trials"]) == 7
+        args = ["harbour", "--knob", "search.min_relevance", "--metric", "F1@10", "--recipe", "keyword", "--json"]
+        assert main(["tune", *args]) == 0
+        assert len(json.loads(capsys.readouterr().out)["trials"]) == 5
+
+    def test_a_grid_that_would_not_end_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["tune", "harbour", "--grid"]) == 2
+        assert "Name fewer with --knob" in capsys.readouterr().err
+        args = ["--knob", "rerank.blend", "--knob", "search.expand", "--recipe", "keyword", "--json"]
+        assert main(["tune", "harbour", "--grid", *args]) == 0
+        assert len(json.loads(capsys.readouterr().out)["trials"]) == 10
 
     def test_a_file_that_cannot_be_written_is_one_sentence(self, home: Path) -> None:
         same = paired_difference([], [])

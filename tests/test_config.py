@@ -13,6 +13,11 @@ from pydantic import SecretStr, ValidationError
 
 from hybridrag.config import MASK, LoadedSettings, Settings, load_settings, setting_leaves
 from hybridrag.errors import InvalidSettings, RAGError
+from hybridrag.parts import make_knobs
+from hybridrag.queries.plan import DEFAULT_WEIGHTS
+from hybridrag.search.hop import Hopping
+from hybridrag.types.queries import QueryType
+from hybridrag.verify.grade import Bounds
 
 SECRET = "sk-do-not-show-me"  # noqa: S105 (the tests prove that it never shows)
 
@@ -385,3 +390,67 @@ class TestTree:
     def test_every_setting_is_shown_once_with_its_origin(self) -> None:
         loaded = load_settings(env={})
         assert [setting.key for setting in loaded.shown()] == list(setting_leaves()) == list(loaded.origins)
+
+
+class TestTuned:
+    """What `hybridrag tune` turns."""
+
+    def test_weights_by_kind_of_question_are_the_recommended_ones_until_set(self, project: Path) -> None:
+        weights = make_knobs(load_settings(env={}).settings, model="fake").weights
+        assert weights == DEFAULT_WEIGHTS
+        text = "[search.weights.global]\nkeyword = 0.1\nsemantic = 0.1\ngraph = 0.8\n"
+        knobs = make_knobs(from_file(project, text).settings, model="fake")
+        assert knobs.weights[QueryType.GLOBAL].graph == 0.8
+        assert knobs.weights[QueryType.LOCAL] == DEFAULT_WEIGHTS[QueryType.LOCAL]
+
+    def test_weights_that_do_not_add_up_are_one_sentence(self, project: Path) -> None:
+        error = refused(write(project, "[search.weights.local]\nkeyword = 0.9\n"))
+        assert "search.weights.local" in str(error)
+        assert "must add up to 1 over `keyword`, `semantic` and `graph`, found 1.55" in str(error)
+        assert "hybridrag.toml" in str(error)
+
+    def test_a_weight_can_come_from_the_environment(self) -> None:
+        env = {"HYBRIDRAG_SEARCH_WEIGHTS_GLOBAL_GRAPH": "0.4", "HYBRIDRAG_SEARCH_WEIGHTS_GLOBAL_KEYWORD": "0.3"}
+        loaded = load_settings(env=env)
+        assert loaded.settings.search.weights.global_.graph == 0.4
+        shown = {one.key: one for one in loaded.shown()}
+        assert shown["search.weights.global.graph"].value == 0.4
+        assert shown["search.weights.global.graph"].origin == "HYBRIDRAG_SEARCH_WEIGHTS_GLOBAL_GRAPH"
+
+    def test_the_bounds_of_grades_must_be_in_order(self) -> None:
+        error = refused(overrides={"verify.incorrect_until": 0.8})
+        assert "must be less than `verify.correct_from` (0.7), found 0.8" in str(error)
+
+    @pytest.mark.parametrize(
+        ("key", "value", "expected"),
+        [
+            ("search.candidates", 5, "a whole number from 10 to 1000"),
+            ("search.candidates_per_result", 0, "a whole number from 1 to 20"),
+            ("search.min_relevance", 1.5, "a number from 0 to 1"),
+            ("search.walk.steps", 4, "a whole number from 1 to 3"),
+            ("search.walk.start_from", 0, "a whole number from 1 to 100"),
+            ("search.walk.max_shared", 1, "a whole number from 2 to 1000"),
+            ("search.walk.own_share", -0.1, "a number from 0 to 1"),
+            ("rerank.read_blend", 2.0, "a number from 0 to 1"),
+        ],
+    )
+    def test_each_is_checked(self, key: str, value: float, expected: str) -> None:
+        assert f"must be {expected}" in str(refused(overrides={key: value}))
+
+    def test_every_one_reaches_the_search(self) -> None:
+        overrides: dict[str, object] = {
+            "search.candidates": 200,
+            "search.candidates_per_result": 3,
+            "search.min_relevance": 0.5,
+            "search.walk": {"steps": 2, "start_from": 4, "max_shared": 10, "in_passing": 0.9, "own_share": 0.1},
+            "rerank.read_blend": 0.6,
+            "verify.correct_from": 0.6,
+            "verify.incorrect_until": 0.2,
+        }
+        knobs = make_knobs(load_settings(env={}, overrides=overrides).settings, model="fake")
+        assert (knobs.candidates, knobs.candidates_per_result, knobs.min_relevance) == (200, 3, 0.5)
+        assert (knobs.steps, knobs.hopping) == (2, Hopping(4, 10, 0.9, 0.1))
+        assert (knobs.closer.share, knobs.checking.bounds, knobs.checking.steps) == (0.6, Bounds(0.6, 0.2), 2)
+        usual = make_knobs(load_settings(env={}).settings, model="fake")
+        assert (usual.candidates, usual.min_relevance, usual.closer.share) == (100, 0.3, 0.3)
+        assert (usual.steps, usual.hopping, usual.checking.bounds) == (1, Hopping(), Bounds())

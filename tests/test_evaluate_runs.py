@@ -174,7 +174,7 @@ class TestScores:
 
     def test_a_group_without_marks_has_no_retrieval_metric(self, run: EvalRun) -> None:
         rows = [row for row in score_run(run) if row.group == "type: unanswerable"]
-        assert set(rows[0].values) == {"abstains"}
+        assert set(rows[0].values) == {"abstains", "F1@10"}
 
     def test_two_recipes_are_compared_question_by_question(self, run: EvalRun) -> None:
         found = compare_runs((run, "weak"), (run, "strong"))

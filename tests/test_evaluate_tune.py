@@ -13,6 +13,7 @@ from hybridrag.config import load_settings
 from hybridrag.evaluate.datasets import load_dataset
 from hybridrag.evaluate.tune import (
     TUNE_KNOBS,
+    RememberingEmbedder,
     SettingsChoice,
     TuneKnob,
     TuneMeasure,
@@ -21,6 +22,8 @@ from hybridrag.evaluate.tune import (
     dataset_halves,
     tune,
 )
+from hybridrag.models.hash_embedder import HashEmbedder
+from hybridrag.protocols import Passages
 
 BLEND = TuneKnob("blend", tuple({"rerank.blend": share} for share in (0.0, 0.3, 0.6)))
 DEPTH = TuneKnob("depth", tuple({"rerank.top_k": count} for count in (20, 50)))
@@ -110,10 +113,63 @@ class TestParts:
 
     @pytest.mark.parametrize("knob", TUNE_KNOBS, ids=lambda knob: knob.name)
     def test_every_alternative_is_a_valid_setting_and_one_is_the_default(self, knob: TuneKnob) -> None:
-        defaults = load_settings(env={}).settings.model_dump()
+        defaults = {shown.key: shown.value for shown in load_settings(env={}).shown()}
         for alternative in knob.alternatives:
             load_settings(env={}, overrides=dict(alternative))
         assert any(
-            all(defaults[key.split(".")[0]][key.split(".")[1]] == value for key, value in alternative.items())
-            for alternative in knob.alternatives
+            all(defaults[key] == value for key, value in alternative.items()) for alternative in knob.alternatives
         )
+
+
+LOCAL = next(knob for knob in TUNE_KNOBS if knob.name == "weights.local")
+KEYWORD, SEMANTIC, GRAPH = (f"search.weights.local.{search}" for search in ("keyword", "semantic", "graph"))
+DEFAULT_LOCAL: SettingsChoice = {KEYWORD: 0.35, SEMANTIC: 0.35, GRAPH: 0.3}
+
+
+class TestWeights:
+    def test_a_step_moves_weight_from_one_search_to_another(self) -> None:
+        assert LOCAL.around is not None
+        steps = LOCAL.around(DEFAULT_LOCAL)
+        assert len(steps) == 6
+        assert {KEYWORD: 0.45, SEMANTIC: 0.35, GRAPH: 0.2} in steps
+        assert all(sum(float(share) for share in step.values()) == pytest.approx(1) for step in steps)
+
+    def test_no_weight_falls_below_nothing(self) -> None:
+        assert LOCAL.around is not None
+        steps = LOCAL.around({KEYWORD: 0.05, SEMANTIC: 0.95, GRAPH: 0.0})
+        assert {KEYWORD: 0.0, SEMANTIC: 1.0, GRAPH: 0.0} in steps
+        assert len(steps) == 4
+        for step in steps:
+            load_settings(env={}, overrides=dict(step))
+
+    def test_steps_go_on_for_as_long_as_they_help_and_all_three_weights_are_written(self) -> None:
+        def measure(choice: SettingsChoice) -> dict[str, float]:
+            return {"q1": 1 - abs(float(choice[KEYWORD]) - 0.65), "q2": 0.5}
+
+        found = tune(measure, measure, knobs=[LOCAL], current=DEFAULT_LOCAL)
+        assert found.choice[KEYWORD] == 0.65
+        assert set(found.choice) == {KEYWORD, SEMANTIC, GRAPH}
+        assert tomllib.loads(choice_as_toml(found.choice))["search"]["weights"]["local"]["keyword"] == 0.65
+
+    def test_a_grid_holds_every_mix_by_fifths_and_what_is_set(self) -> None:
+        assert len(LOCAL.alternatives) == 22
+        assert DEFAULT_LOCAL in LOCAL.alternatives
+
+
+def test_a_question_is_embedded_once_however_often_it_is_asked() -> None:
+    class Counting(HashEmbedder):
+        asked = 0
+
+        def embed_query(self, text: str, *, tokens: bool = False) -> Passages:
+            self.asked += 1
+            return super().embed_query(text, tokens=tokens)
+
+    counting = Counting()
+    embedder = RememberingEmbedder(counting)
+    first, again = embedder.embed_query("tide"), embedder.embed_query("tide")
+    assert first is again
+    assert counting.asked == 1
+    assert embedder.embed_query("tide", tokens=True) is not first
+    assert embedder.info == counting.info
+    assert (embedder.token_spans("high tide") == counting.token_spans("high tide")).all()
+    assert (embedder.embed_passages(["tide"]).pooled == counting.embed_passages(["tide"]).pooled).all()

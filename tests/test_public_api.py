@@ -13,28 +13,30 @@ import pytest
 import hybridrag
 
 PUBLIC = """
-ALL_QUESTIONS CORRECTIVE GRAPH HYBRID HYBRID_NO_RERANK KEYWORD METRICS RECIPES SEMANTIC TUNE_KNOBS Answer
-AnswerSentence Block BlockKind BootstrapInterval CRAGReport CRAGScore CRAGVerdict Candidate Chunk ChunkId Citation
-Community CommunityId Confusion CorrectiveAction CorrectiveActionKind CoveragePoint Dataset DateRange DeadlineExceeded
-Document DocumentError DocumentTooLarge Embedder Engine Entity EntityId EntityType Err EvalRun EvalSearch EvalSetting
-Evidence FileId FileInfo FileOutcome FileState FoundBy Fused GraphPath GraphStore Highlight HighlightOffset Hit
-IngestReport IntentMatch InvalidInput InvalidQuery InvalidSettings Judge Judgement Judgements KeywordSearch
-KnowledgeGraph Linker Llm LlmJudge LoadedSettings LocalJudge Merge ModelInfo ModelMismatch ModelUnavailable Neighbour
-NewChunk NotFound Ok OnProgress Outline PairedDifference Passages PathStep Plan Problem Progress ProviderError
-PutReport QueryClassification QueryOutcome QueryType Question RAGError RRFConfig Recipe RecipeRun Relation
-RelationHint RelationId RelevanceScore RerankConfig Reranker Reranking Result ScoreRow SearchFilters SearchMode
-SearchOptions SearchQuery SearchResult SearchResultContent SearchResultItem SearchResultSources SearchResultType
-SearchStrategy SearchStrategyMetrics SearchWeights Section SectionId Settings SettingsChoice ShownSetting StageError
-Step StepState Store StoreBusy StoreCorrupt StoreError StoreNotFound StoreStatus StoreVersionMismatch StrategyMetric
+ALL_QUESTIONS ANSWER_METRICS CORRECTIVE GRAPH HYBRID HYBRID_NO_RERANK KEYWORD METRICS RECIPES SEMANTIC TUNE_KNOBS
+Answer AnswerOutcome AnswerRow AnswerSentence Block BlockKind BootstrapInterval CRAGReport CRAGScore CRAGVerdict
+Candidate Chunk ChunkId Citation Community CommunityId Confusion CorrectiveAction CorrectiveActionKind CoveragePoint
+Dataset DateRange DeadlineExceeded Document DocumentError DocumentTooLarge Embedder Engine Entity EntityId EntityType
+Err EvalAnswer EvalRun EvalSearch EvalSetting Evidence FileId FileInfo FileOutcome FileState FoundBy Fused GraphPath
+GraphStore Highlight HighlightOffset Hit IngestReport IntentMatch InvalidInput InvalidQuery InvalidSettings Judge
+JudgeAgreement Judgement Judgements KeywordSearch KnowledgeGraph LabelledCase Linker Llm LlmJudge LoadedSettings
+LocalJudge Merge ModelInfo ModelMismatch ModelUnavailable Neighbour NewChunk NotFound Ok OnProgress Outline
+PairedDifference Passages PathStep Plan Problem Progress ProviderError PutReport QueryClassification QueryOutcome
+QueryType Question RAGError RRFConfig Recipe RecipeRun Relation RelationHint RelationId RelevanceScore
+RememberingEmbedder RerankConfig Reranker Reranking Result ScoreRow SearchFilters SearchMode SearchOptions SearchQuery
+SearchResult SearchResultContent SearchResultItem SearchResultSources SearchResultType SearchStrategy
+SearchStrategyMetrics SearchWeights Section SectionId Settings SettingsChoice ShownSetting StageError Step StepState
+Store StoreBusy StoreCorrupt StoreError StoreNotFound StoreStatus StoreVersionMismatch StrategyMetric
 SufficiencyEvaluation SupportJudge TextDocument Trace TraceStep TuneKnob TuneMeasure TuneTrial Tuned UnknownFormat
 UnreadableDocument VectorIndex Walk WalkLimits WebPage WebSearch __version__ abstention_curve all_evidence_at
 answer_relevancy area_under_curve average_precision bootstrap_interval check_json choice_as_toml chunk_id_for classify
 community_id_for compare_runs confusion context_precision context_recall dataset_halves deduplicate default_weights
 entity_id_for expand_query faithfulness file_id_for filter_by_min_relevance find_recipes fuse highlight_fragment
-json_schema judgements_of load_dataset load_settings make_plan metric_values ndcg_at new_chunk_id new_community_id
-new_entity_id new_file_id new_relation_id normalise_scores outcomes_of paired_difference parse_query precision_at
-recall_at reciprocal_rank_at relation_id_for rrf_score run_searches schema_names score_run search_keywords
-section_id_for should_generate sort_by_score themes_covered_at tune verdict web_chunk_id_for write_report
+json_schema judge_agreement judgements_of load_dataset load_judge load_settings load_support_judge make_plan
+metric_values ndcg_at new_chunk_id new_community_id new_entity_id new_file_id new_relation_id normalise_scores
+outcomes_of paired_difference parse_query precision_at read_labelled_cases recall_at reciprocal_rank_at
+relation_id_for rrf_score run_answers run_searches schema_names score_answers score_run search_keywords section_id_for
+should_generate sort_by_score themes_covered_at tune verdict web_chunk_id_for write_report
 """
 """Whoever changes this list changes what users may import: say so in CHANGELOG.md."""
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         UnreadableDocument,
     )
     from hybridrag.evaluate.accuracy import Confusion, CoveragePoint, abstention_curve, area_under_curve, confusion
+    from hybridrag.evaluate.agreement import JudgeAgreement, LabelledCase, judge_agreement, read_labelled_cases
+    from hybridrag.evaluate.answering import ANSWER_METRICS, AnswerRow, EvalAnswer, run_answers, score_answers
     from hybridrag.evaluate.datasets import Dataset, load_dataset
     from hybridrag.evaluate.generation import answer_relevancy, context_precision, context_recall, faithfulness
     from hybridrag.evaluate.judgements import Judgements, judgements_of
@@ -48,7 +50,15 @@ if TYPE_CHECKING:
     )
     from hybridrag.evaluate.report import write_report
     from hybridrag.evaluate.resample import BootstrapInterval, PairedDifference, bootstrap_interval, paired_difference
-    from hybridrag.evaluate.runs import EvalRun, EvalSearch, EvalSetting, QueryOutcome, RecipeRun, run_searches
+    from hybridrag.evaluate.runs import (
+        AnswerOutcome,
+        EvalRun,
+        EvalSearch,
+        EvalSetting,
+        QueryOutcome,
+        RecipeRun,
+        run_searches,
+    )
     from hybridrag.evaluate.score import (
         ALL_QUESTIONS,
         METRICS,
@@ -61,6 +71,7 @@ if TYPE_CHECKING:
     from hybridrag.evaluate.support import LlmJudge, LocalJudge, SupportJudge
     from hybridrag.evaluate.tune import (
         TUNE_KNOBS,
+        RememberingEmbedder,
         SettingsChoice,
         Tuned,
         TuneKnob,
@@ -72,6 +83,7 @@ if TYPE_CHECKING:
     )
     from hybridrag.graph.knowledge import KnowledgeGraph
     from hybridrag.graph.walk import Walk, WalkLimits
+    from hybridrag.parts import load_judge, load_support_judge
     from hybridrag.protocols import (
         Candidate,
         Embedder,
@@ -196,6 +208,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_QUESTIONS",
+    "ANSWER_METRICS",
     "CORRECTIVE",
     "GRAPH",
     "HYBRID",
@@ -206,6 +219,8 @@ __all__ = [
     "SEMANTIC",
     "TUNE_KNOBS",
     "Answer",
+    "AnswerOutcome",
+    "AnswerRow",
     "AnswerSentence",
     "Block",
     "BlockKind",
@@ -235,6 +250,7 @@ __all__ = [
     "EntityId",
     "EntityType",
     "Err",
+    "EvalAnswer",
     "EvalRun",
     "EvalSearch",
     "EvalSetting",
@@ -256,10 +272,12 @@ __all__ = [
     "InvalidQuery",
     "InvalidSettings",
     "Judge",
+    "JudgeAgreement",
     "Judgement",
     "Judgements",
     "KeywordSearch",
     "KnowledgeGraph",
+    "LabelledCase",
     "Linker",
     "Llm",
     "LlmJudge",
@@ -295,6 +313,7 @@ __all__ = [
     "RelationHint",
     "RelationId",
     "RelevanceScore",
+    "RememberingEmbedder",
     "RerankConfig",
     "Reranker",
     "Reranking",
@@ -372,9 +391,12 @@ __all__ = [
     "fuse",
     "highlight_fragment",
     "json_schema",
+    "judge_agreement",
     "judgements_of",
     "load_dataset",
+    "load_judge",
     "load_settings",
+    "load_support_judge",
     "make_plan",
     "metric_values",
     "ndcg_at",
@@ -388,12 +410,15 @@ __all__ = [
     "paired_difference",
     "parse_query",
     "precision_at",
+    "read_labelled_cases",
     "recall_at",
     "reciprocal_rank_at",
     "relation_id_for",
     "rrf_score",
+    "run_answers",
     "run_searches",
     "schema_names",
+    "score_answers",
     "score_run",
     "search_keywords",
     "section_id_for",
@@ -413,6 +438,8 @@ _NAMES_BY_MODULE = {
     "ModelMismatch ModelUnavailable NotFound ProviderError RAGError StageError StoreBusy "
     "StoreCorrupt StoreError StoreNotFound StoreVersionMismatch UnknownFormat UnreadableDocument",
     "evaluate.accuracy": "Confusion CoveragePoint abstention_curve area_under_curve confusion",
+    "evaluate.agreement": "JudgeAgreement LabelledCase judge_agreement read_labelled_cases",
+    "evaluate.answering": "ANSWER_METRICS AnswerRow EvalAnswer run_answers score_answers",
     "evaluate.datasets": "Dataset load_dataset",
     "evaluate.generation": "answer_relevancy context_precision context_recall faithfulness",
     "evaluate.judgements": "Judgements judgements_of",
@@ -420,13 +447,14 @@ _NAMES_BY_MODULE = {
     "themes_covered_at",
     "evaluate.report": "write_report",
     "evaluate.resample": "BootstrapInterval PairedDifference bootstrap_interval paired_difference",
-    "evaluate.runs": "EvalRun EvalSearch EvalSetting QueryOutcome RecipeRun run_searches",
+    "evaluate.runs": "AnswerOutcome EvalRun EvalSearch EvalSetting QueryOutcome RecipeRun run_searches",
     "evaluate.score": "ALL_QUESTIONS METRICS ScoreRow compare_runs metric_values outcomes_of score_run",
     "evaluate.support": "LlmJudge LocalJudge SupportJudge",
-    "evaluate.tune": "SettingsChoice TUNE_KNOBS TuneKnob TuneMeasure TuneTrial Tuned choice_as_toml "
-    "dataset_halves tune",
+    "evaluate.tune": "RememberingEmbedder SettingsChoice TUNE_KNOBS TuneKnob TuneMeasure TuneTrial Tuned "
+    "choice_as_toml dataset_halves tune",
     "graph.knowledge": "KnowledgeGraph",
     "graph.walk": "Walk WalkLimits",
+    "parts": "load_judge load_support_judge",
     "protocols": "Candidate Embedder GraphStore Judge Judgement Linker Llm ModelInfo NewChunk Passages "
     "Problem PutReport Question Reranker Reranking Store StoreStatus VectorIndex WebPage "
     "WebSearch",

@@ -31,6 +31,7 @@ from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.resemble import NameComparer
 from hybridrag.graph.summarise_llm import summarise_by_llm
 from hybridrag.ingest import Ingest, Read, Source, embed_passages, removed
+from hybridrag.models.own_reranker import OwnReranker
 from hybridrag.parts import (
     as_passages,
     make_embedder,
@@ -87,9 +88,12 @@ class Engine:
         reranker: Reranker | None = None,
         judge: Judge | None = None,
         web: WebSearch | None = None,
+        reader: OwnReranker | None = None,
     ) -> None:
         self.settings = settings
         self._llm = llm
+        self._given = (reranker, judge, web)
+        self._reader_model = reader or make_reader(settings)
         self._store = store
         self._embedder = embedder
         self._lock = threading.RLock()
@@ -293,6 +297,31 @@ class Engine:
         """`answer` without blocking the event loop."""
         return await _in_thread(lambda: self.answer(query, **options))
 
+    def with_settings(self, settings: Settings, *, embedder: Embedder | None = None) -> Engine:
+        """The same open index, searched as other settings say; what is loaded stays loaded. Closing one closes both.
+
+        `engine.with_settings(load_settings(overrides={"search.rrf_k": 20}).settings).search("upload limit")`
+
+        For settings of a search alone: how documents are cut and embedded is as they were taken in. `embedder` stands
+        in for the model, which must be the same.
+
+        Raises:
+            InvalidSettings: a setting is wrong.
+        """
+        reranker, judge, web = self._given
+        wanted, own = make_reader(settings), self._reader_model
+        reader = own if (wanted.size, wanted.threads) == (own.size, own.threads) else wanted
+        return Engine(
+            self._store,
+            settings,
+            embedder=embedder or self.embedder(),
+            llm=self._llm,
+            reranker=reranker,
+            judge=judge,
+            web=web,
+            reader=reader,
+        )
+
     # Looking
 
     def files(self, *, workspace: str | None = None, filters: SearchFilters | None = None) -> Iterator[FileInfo]:
@@ -477,7 +506,7 @@ class Engine:
             raise InvalidSettings(
                 where="settings", key="search.classifier", expected="is llm, which needs `llm.model` to be set"
             )
-        reader = make_reader(settings)
+        reader = self._reader_model
         parts = SearchParts(
             embedder=self.embedder,
             linker=TitleLinker(),

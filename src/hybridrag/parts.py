@@ -9,6 +9,9 @@ from pathlib import Path
 from hybridrag.config import Settings, Weights, WeightSettings
 from hybridrag.documents.limits import ReadLimits
 from hybridrag.errors import InvalidSettings
+from hybridrag.evaluate.support import LlmJudge as SupportByLlm
+from hybridrag.evaluate.support import LocalJudge as SupportByWords
+from hybridrag.evaluate.support import SupportJudge
 from hybridrag.graph.extract import Extractor, Passage, choose_extractor
 from hybridrag.graph.extract_llm import LlmExtractor
 from hybridrag.graph.llm_cache import FILE_NAME, FileCache
@@ -17,7 +20,8 @@ from hybridrag.models.load import load_embedder
 from hybridrag.models.own_reranker import OwnReranker
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.models.token_vectors import packer_for
-from hybridrag.pipeline.rerank import Looking
+from hybridrag.pipeline.judge import ReadingJudge
+from hybridrag.pipeline.rerank import READ, Looking
 from hybridrag.pipeline.verify import Checking
 from hybridrag.protocols import Embedder, Judge, Llm, Reranker, Store, WebSearch
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
@@ -27,6 +31,7 @@ from hybridrag.searching import SearchKnobs
 from hybridrag.types.documents import Chunk
 from hybridrag.types.queries import QueryType, SearchWeights
 from hybridrag.verify.grade import Bounds
+from hybridrag.verify.judge import LocalJudge
 
 EXTRACTORS = {"neural": "combined"}
 """What the settings call it -> what the graph calls it, where they differ."""
@@ -134,6 +139,7 @@ def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
             web_results=settings.web.max_results,
             web_timeout=settings.web.timeout_seconds,
             bounds=Bounds(settings.verify.correct_from, settings.verify.incorrect_until),
+            steps=chosen.walk.steps,
         ),
     )
 
@@ -222,6 +228,30 @@ def make_judge(settings: Settings, llm: Llm | None) -> Judge | None:
     from hybridrag.models.judge_llm import LlmJudge  # noqa: PLC0415 (most runs judge locally)
 
     return LlmJudge(llm)
+
+
+def load_judge(settings: Settings) -> Judge:
+    """The judge of `[verify]` by itself: for passages that no search found.
+
+    load_judge(load_settings().settings).judge(Question("..."), [Candidate(...)]).unwrap().sufficient -> 0.8
+
+    Raises:
+        InvalidSettings: `llm` without a model in `[llm]`.
+    """
+    given = make_judge(settings, make_llm(settings))
+    # Such passages have no cosines to trust.
+    return given or ReadingJudge(LocalJudge(trust_cosines=False), make_reader(settings).read, first=READ)
+
+
+def load_support_judge(settings: Settings) -> SupportJudge:
+    """Who says whether passages support an answer: the LLM where `verify.judge` names it, else words on this machine.
+
+    Raises:
+        InvalidSettings: `llm` without a model in `[llm]`.
+    """
+    if make_judge(settings, llm := make_llm(settings)) is None or llm is None:
+        return SupportByWords()
+    return SupportByLlm(llm)
 
 
 def make_web_search(settings: Settings) -> WebSearch | None:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybridrag.evaluate.accuracy import Confusion, CoveragePoint, abstention_curve, confusion
-from hybridrag.evaluate.metrics import all_evidence_at, recall_at
-from hybridrag.evaluate.runs import ENOUGH_DOCUMENTS, AskedQuery, EvalRun, QueryOutcome
-from hybridrag.evaluate.score import outcomes_of
+from hybridrag.evaluate.runs import AskedQuery, EvalRun, QueryOutcome
+from hybridrag.evaluate.score import holds_all, is_found, outcomes_of
 from hybridrag.types.results import CORRECT_FROM, INCORRECT_UP_TO, CRAGVerdict
 
 
@@ -35,11 +34,12 @@ class Judgements:
 def judgements_of(run: EvalRun, recipe: str) -> Judgements:
     """How well a recipe judged, against what is marked."""
     pairs = outcomes_of(run, recipe)
+    correct_from, incorrect_until = _bounds(run)
     typed = [(q.intent, o.classified) for q, o in pairs if q.intent and o.classified]
     graded = [(_truth(q, o), o.verdict) for q, o in pairs if o.verdict and (q.has_evidence or not q.answerable)]
-    judged = [(_holds_all(q, o), o.sufficient) for q, o in pairs if o.sufficient is not None and not q.themes]
-    incorrect = [(q, o) for q, o in pairs if o.grade_before is not None and o.grade_before <= INCORRECT_UP_TO]
-    corrected = [(q, o) for q, o in incorrect if (o.grade_after or 0.0) >= CORRECT_FROM]
+    judged = [(holds_all(q, o), o.sufficient) for q, o in pairs if o.sufficient is not None and not q.themes]
+    incorrect = [(q, o) for q, o in pairs if o.grade_before is not None and o.grade_before <= incorrect_until]
+    corrected = [(q, o) for q, o in incorrect if (o.grade_after or 0.0) >= correct_from]
     return Judgements(
         classification=_confused(typed),
         verdict=_confused(graded),
@@ -60,12 +60,16 @@ def _confused(pairs: Sequence[tuple[str, str]]) -> Confusion | None:
 
 
 def _truth(query: AskedQuery, outcome: QueryOutcome) -> str:
-    found = query.has_evidence and recall_at(outcome.ranking, query.gold, ENOUGH_DOCUMENTS) > 0
-    return (CRAGVerdict.CORRECT if found else CRAGVerdict.INCORRECT).value
+    return (CRAGVerdict.CORRECT if is_found(query, outcome) else CRAGVerdict.INCORRECT).value
 
 
-def _holds_all(query: AskedQuery, outcome: QueryOutcome) -> bool:
-    return query.has_evidence and all_evidence_at(outcome.ranking, query.gold, ENOUGH_DOCUMENTS) == 1
+def _bounds(run: EvalRun) -> tuple[float, float]:
+    """From where on the run graded `correct`, and up to where `incorrect`."""
+    verify = run.settings.get("verify")
+    said = verify if isinstance(verify, dict) else {}
+    values = (said.get("correct_from", CORRECT_FROM), said.get("incorrect_until", INCORRECT_UP_TO))
+    correct, incorrect = (float(it) if isinstance(it, int | float) else 0.5 for it in values)
+    return correct, incorrect
 
 
 def _named(sufficient: bool) -> str:

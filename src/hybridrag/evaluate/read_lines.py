@@ -24,6 +24,20 @@ def read_objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         InvalidInput: the file cannot be read, or a line is no object with an `_id`.
     """
+    for where, fields in read_records(file):
+        if not isinstance(fields.get("_id"), str | int) or fields["_id"] == "":
+            raise InvalidInput(f"{where}: `_id` is missing or is no text.")
+        yield where, fields
+
+
+def read_records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each JSON object of a file of lines, with its place for messages; empty lines are passed over.
+
+    -> ("cases.jsonl, line 1", {"question": "...", "passages": [...]})
+
+    Raises:
+        InvalidInput: the file cannot be read, or a line is no object.
+    """
     for number, line in _lines(file):
         where = f"{file.name}, line {number}"
         try:
@@ -32,8 +46,6 @@ def read_objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise InvalidInput(f"{where}: is not valid JSON ({getattr(cause, 'msg', cause)}).") from None
         if not isinstance(fields, dict):
             raise InvalidInput(f"{where}: must be an object such as {{'_id': '1', 'text': '...'}}.")
-        if not isinstance(fields.get("_id"), str | int) or fields["_id"] == "":
-            raise InvalidInput(f"{where}: `_id` is missing or is no text.")
         yield where, fields
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from hybridrag.errors import InvalidInput
+from hybridrag.evaluate.answering import ANSWER_METRICS, score_answers
 from hybridrag.evaluate.changes import Change, find_changes
-from hybridrag.evaluate.judgements import judgements_of
+from hybridrag.evaluate.judgements import Judgements, judgements_of
 from hybridrag.evaluate.plots import Line, bars, lines, stacks
+from hybridrag.evaluate.resample import BootstrapInterval
 from hybridrag.evaluate.runs import AskedQuery, EvalRun, QueryOutcome
 from hybridrag.evaluate.score import ALL_QUESTIONS, METRICS, ScoreRow, compare_runs, score_run, step_times
 
@@ -61,6 +63,7 @@ def render_report(run: EvalRun, *, before: EvalRun | None = None) -> str:
         *_by_group(rows),
         *_latency(run),
         *_judgements(run),
+        *_answers(run),
         *_changes(run, before),
     ]
     title = escape(f"{run.dataset}: evaluation")
@@ -94,7 +97,10 @@ def _table(rows: Sequence[ScoreRow]) -> str:
 
 
 def _cell(row: ScoreRow, name: str) -> str:
-    value = row.values.get(name)
+    return _interval(row.values.get(name))
+
+
+def _interval(value: BootstrapInterval | None) -> str:
     if value is None:
         return "<td>-</td>"
     return f"<td>{value.mean:.3f}<br><small>{value.low:.2f}-{value.high:.2f}</small></td>"
@@ -164,14 +170,63 @@ def _judgements(run: EvalRun) -> list[str]:
         "<h2>Judgements</h2><table><tr><th></th><th>of</th><th>accuracy</th><th>kappa</th><th>questions</th>",
         f"<th>taken for another</th></tr>{body}</table>",
     ]
+    return [*parts, *_corrections(judged), *_abstention(judged)]
+
+
+def _corrections(judged: Mapping[str, Judgements]) -> list[str]:
+    rows = "".join(
+        f"<tr><td>{escape(name)}</td><td>{one.graded_incorrect}</td><td>{one.corrected}</td>"
+        f"<td>{one.truly_corrected}</td></tr>"
+        for name, one in judged.items()
+        if one.graded_incorrect
+    )
+    if not rows:
+        return []
+    head = "".join(f"<th>{name}</th>" for name in ("", "graded incorrect", "then correct", "rightly"))
+    return [
+        "<h3>Corrections</h3><p class='faint'>Rightly: a marked document is then among the first ten.</p>",
+        f"<table><tr>{head}</tr>{rows}</table>",
+    ]
+
+
+def _abstention(judged: Mapping[str, Judgements]) -> list[str]:
     curves = [
         Line(name, [(point.coverage, point.accuracy) for point in one.abstention])
         for name, one in judged.items()
         if one.abstention
     ]
-    if curves:
-        parts.append(lines("accuracy by coverage", curves, across="share of questions ventured", up="accuracy"))
-    return parts
+    if not curves:
+        return []
+    return [
+        "<h3>Keeping silent when unsure</h3>",
+        "<p class='faint'>How often sufficiency is judged right, by the share of the questions, the surest first.</p>",
+        lines("accuracy by coverage", curves, across="share of questions ventured", up="accuracy"),
+    ]
+
+
+def _answers(run: EvalRun) -> list[str]:
+    rows = score_answers(run)
+    if not rows:
+        return []
+    columns = [name for name in ANSWER_METRICS if any(name in row.values for row in rows)]
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("", *columns))
+    body = "".join(
+        f"<tr><td>{escape(row.group)} ({row.queries})</td>"
+        f"{''.join(_interval(row.values.get(name)) for name in columns)}</tr>"
+        for row in rows
+    )
+    asked = {query.id: query for query in run.queries}
+    wrong = [one for one in run.answers if one.matches is False and not one.abstained]
+    listed = "".join(
+        f"<tr><td class='text'>{escape(asked[one.query].text)}</td><td class='text'>{escape(one.text)}</td>"
+        f"<td class='text'>{escape('; '.join(asked[one.query].answers))}</td></tr>"
+        for one in wrong[:SHOWN_CHANGES]
+    )
+    shown = f"<details><summary>{len(wrong)} answers without a known answer</summary><table>{listed}</table></details>"
+    return [
+        f"<h2>Answers</h2><p class='faint'>Judged by {escape(run.answers_judged_by)}.</p>",
+        f"<table><tr>{head}</tr>{body}</table>{shown if wrong else ''}",
+    ]
 
 
 def _mistakes(counts: Mapping[tuple[str, str], int]) -> str:

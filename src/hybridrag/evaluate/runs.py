@@ -85,6 +85,31 @@ class QueryOutcome(Model):
     """Why there is no answer, where the search failed; it then counts as having found nothing."""
 
 
+class AnswerOutcome(Model):
+    """The answer to one question, and how good it is."""
+
+    query: str
+    """The id of the question."""
+    text: str = ""
+    """What was answered, or why nothing was."""
+    abstained: bool = False
+    generated_by: str = ""
+    """`extractive`, or the LLM that wrote it."""
+    milliseconds: Milliseconds = 0.0
+    matches: bool | None = None
+    """Whether a known answer stands in it; None where none is known."""
+    faithfulness: Score | None = None
+    """The share of its sentences that the passages support; None where nothing was answered, or the judge failed."""
+    answer_relevancy: Score | None = None
+    """How far it bears on the question."""
+    context_precision: Score | None = None
+    """Whether the useful passages stand before the others."""
+    context_recall: Score | None = None
+    """The share of a known answer that the passages support."""
+    error: str | None = None
+    """Why there is no answer, or why a measure is missing."""
+
+
 class AskedQuery(Model):
     """A question as it was asked, with what is marked for it: a saved run can be scored without its data set."""
 
@@ -134,6 +159,9 @@ class EvalRun(Model):
     machine: dict[str, JsonValue] = Field(default_factory=dict)
     queries: tuple[AskedQuery, ...]
     recipes: tuple[RecipeRun, ...]
+    answers: tuple[AnswerOutcome, ...] = ()
+    """One for each question, where answers were asked for."""
+    answers_judged_by: str = ""
 
     def recipe(self, name: str) -> RecipeRun:
         """The part of that name.

@@ -19,6 +19,7 @@ from hybridrag.evaluate.metrics import (
 )
 from hybridrag.evaluate.resample import BootstrapInterval, PairedDifference, bootstrap_interval, paired_difference
 from hybridrag.evaluate.runs import ENOUGH_DOCUMENTS, AskedQuery, EvalRun, QueryOutcome, RecipeRun, common_queries
+from hybridrag.types.results import CRAGVerdict
 
 ALL_QUESTIONS = "all"
 """The group of every question."""
@@ -50,6 +51,38 @@ def _falsely_abstains(query: AskedQuery, outcome: QueryOutcome) -> float | None:
     return float(outcome.abstained) if query.answerable else None
 
 
+def is_found(query: AskedQuery, outcome: QueryOutcome) -> bool:
+    """Whether a marked document is among the first ten: then `correct` is the right grade, else `incorrect`."""
+    return query.has_evidence and recall_at(outcome.ranking, query.gold, ENOUGH_DOCUMENTS) > 0
+
+
+def holds_all(query: AskedQuery, outcome: QueryOutcome) -> bool:
+    """Whether all evidence is among the first ten: then they suffice."""
+    return query.has_evidence and all_evidence_at(outcome.ranking, query.gold, ENOUGH_DOCUMENTS) == 1
+
+
+def _verdict(query: AskedQuery, outcome: QueryOutcome) -> float | None:
+    if outcome.verdict is None or (query.answerable and not query.has_evidence):
+        return None
+    right = CRAGVerdict.CORRECT if is_found(query, outcome) else CRAGVerdict.INCORRECT
+    return float(outcome.verdict == right.value)
+
+
+def _sufficiency(query: AskedQuery, outcome: QueryOutcome) -> float | None:
+    if outcome.sufficient is None or query.themes:
+        return None
+    return float(holds_all(query, outcome) == (outcome.sufficient >= SUFFICES_FROM))
+
+
+def _kept(query: AskedQuery, outcome: QueryOutcome) -> float | None:
+    """The harmonic mean of precision and recall over what was returned; of nothing to find, whether nothing was."""
+    first = outcome.ranking[:ENOUGH_DOCUMENTS]
+    if not query.answerable:
+        return float(not first)
+    wanted = {document for document, grade in query.gold.items() if grade >= 1}
+    return 2 * len(wanted & set(first)) / (len(wanted) + len(first)) if wanted else None
+
+
 METRICS: dict[str, Metric] = {
     "Recall@5": _ranked(partial(recall_at, k=5)),
     "Recall@10": _ranked(partial(recall_at, k=10)),
@@ -62,9 +95,15 @@ METRICS: dict[str, Metric] = {
     "answer@5": _answer,
     "abstains": _abstains,
     "falsely-abstains": _falsely_abstains,
+    "F1@10": _kept,
+    "verdict": _verdict,
+    "sufficiency": _sufficiency,
 }
 """`answer@5`: a gold answer stands in the text of the first five results. `abstains`: the share of the unanswerable
-questions where the search said so; `falsely-abstains`: of the answerable ones."""
+questions where the search said so; `falsely-abstains`: of the answerable ones. `verdict` and `sufficiency`: how often
+the grade and the judgement are right."""
+
+SUFFICES_FROM = 0.5
 
 LESS_IS_BETTER = frozenset({"falsely-abstains"})
 

@@ -53,6 +53,8 @@ class Checking:
     web_results: int = 5
     web_timeout: float = 5.0
     bounds: Bounds = BR_016
+    steps: int = 1
+    """How far the first search followed the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,7 @@ class VerifyStage:
             verdict=grade(standing.score, self._checking.bounds).relevance,
             question=first.query.text,
             weights=first.understood.plan.weights,
+            depth=self._checking.steps,
             classification=first.understood.classification,
             rewrites=rewrites,
             web=self._web is not None,

@@ -16,8 +16,10 @@ import click
 
 from hybridrag import (
     RECIPES,
+    Answer,
     Dataset,
     Engine,
+    EvalAnswer,
     EvalRun,
     EvalSearch,
     EvalSetting,
@@ -30,18 +32,25 @@ from hybridrag import (
     __version__,
     compare_runs,
     find_recipes,
+    judge_agreement,
     load_dataset,
+    load_judge,
     load_settings,
+    load_support_judge,
+    read_labelled_cases,
+    run_answers,
     run_searches,
     write_report,
 )
-from hybridrag.apps.cli.evaluate_output import print_differences, print_run, run_as_json
+from hybridrag.apps.cli.evaluate_output import print_agreement, print_differences, print_run, run_as_json
 from hybridrag.apps.cli.options import config_option, json_option, quiet_option
 from hybridrag.apps.cli.output import print_json
 from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
 
 INTERRUPTED = 130
 DEFAULT = "run"
+ANSWERED_FROM = 10
+"""Results that an answer is made from."""
 
 
 class _RunUnlessNamed(click.Group):
@@ -63,6 +72,7 @@ def evaluate() -> None:
     \b
     hybridrag eval DATASET             the same as: hybridrag eval run DATASET
     hybridrag eval compare A.json B.json
+    hybridrag eval judge CASES.jsonl
     """
 
 
@@ -75,6 +85,7 @@ def evaluate() -> None:
     metavar="NAME",
     help=f"Only this way of searching; may be repeated. One of {', '.join(recipe.name for recipe in RECIPES)}.",
 )
+@click.option("--answers", is_flag=True, help="Also answer the questions, and say how good the answers are.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask so many of the questions only.")
 @click.option("--split", metavar="NAME", help="Which of several qrels: test, dev, ...")
 @click.option("--files", type=click.Path(path_type=Path), metavar="DIR", help="Take the documents from this folder.")
@@ -98,6 +109,7 @@ def run(
     *,
     dataset: Path,
     names: tuple[str, ...],
+    answers: bool,
     limit: int | None,
     split: str | None,
     files: Path | None,
@@ -128,14 +140,19 @@ def run(
                     ctx.exit(INTERRUPTED)
                 for outcome in told.failed:
                     click.echo(f"not indexed: {outcome.reason}", err=True)
+        counting = None if quiet or as_json or not sys.stderr.isatty() else _count
         done = run_searches(
             data,
             {recipe.name: search_with(engine, recipe) for recipe in recipes},
             options={recipe.name: recipe.model_dump(mode="json", exclude={"name"}) for recipe in recipes},
             setting=_setting(engine),
-            on_query=None if quiet or as_json or not sys.stderr.isatty() else _count,
+            on_query=counting,
         )
-    _finish(done, save=save, report=report, as_json=as_json, quiet=quiet)
+        if answers:
+            judge = load_support_judge(settings)
+            given = run_answers(data, answer_with(engine), judge, on_query=counting)
+            done = done.model_copy(update={"answers": given, "answers_judged_by": judge.name})
+    _finish(done, save=save, report=report, as_json=as_json)
 
 
 @evaluate.command()
@@ -157,6 +174,26 @@ def compare(*, before: Path, after: Path, names: tuple[str, ...], report: Path |
     if report is not None:
         write_report(new, report, before=old)
     print_differences(old, new, differences, as_json=as_json)
+
+
+@evaluate.command(name="judge")
+@click.argument("cases", type=click.Path(path_type=Path))
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Judge so many of the cases only.")
+@config_option
+@quiet_option
+@json_option
+def judge_command(*, cases: Path, limit: int | None, config: Path | None, quiet: bool, as_json: bool) -> None:
+    """Say how far the judge of the settings agrees with people.
+
+    CASES is a file of JSON lines, plain or .gz: {"question", "passages", "sufficient"}, whether the passages hold the
+    answer, or {"statement", "passages", "supported"}.
+    """
+    labelled = read_labelled_cases(cases)[:limit]
+    settings = load_settings(config).settings
+    judge, support = load_judge(settings), load_support_judge(settings)
+    counting = None if quiet or as_json or not sys.stderr.isatty() else _count_cases
+    found = judge_agreement(labelled, judge=judge, support=support, on_case=counting)
+    print_agreement(found, judge.name, as_json=as_json)
 
 
 def _pairs(old: EvalRun, new: EvalRun, names: Sequence[str]) -> list[tuple[str, str]]:
@@ -232,13 +269,26 @@ def search_with(engine: Engine, recipe: Recipe) -> EvalSearch:
     return search
 
 
+def answer_with(engine: Engine) -> EvalAnswer:
+    """The engine asked for answers, each with the texts of the results that it was made from."""
+    # The answer is made from the very results that were found just before, so the search is done but once.
+    kept = engine.settings.search.model_copy(update={"cache_size": 1})
+    answering = engine.with_settings(engine.settings.model_copy(update={"search": kept}))
+
+    def answer(text: str) -> tuple[Answer, list[str]]:
+        found = answering.search(text, limit=ANSWERED_FROM, crag_enabled=True)
+        return answering.answer(text, limit=ANSWERED_FROM), [item.content.text for item in found.results]
+
+    return answer
+
+
 # What is said
 
 
 def _setting(engine: Engine) -> EvalSetting:
     status = engine.status()
     shown = engine.settings.model_dump(
-        mode="json", include={"chunking", "embedding", "graph", "search", "rerank", "verify"}
+        mode="json", by_alias=True, include={"chunking", "embedding", "graph", "search", "rerank", "verify"}
     )
     shown["embedding"] = {key: shown["embedding"][key] for key in ("provider", "model", "dimensions", "threads")}
     return EvalSetting(
@@ -257,16 +307,23 @@ def _setting(engine: Engine) -> EvalSetting:
 
 
 def _count(done: int, total: int) -> None:
-    end = "\n" if done == total else ""
-    click.echo(f"\r{done} of {total} questions asked{end}", nl=False, err=True)
+    click.echo(f"\r{done} of {total} questions asked{_line_end(done, total)}", nl=False, err=True)
 
 
-def _finish(done: EvalRun, *, save: Path | None, report: Path | None, as_json: bool, quiet: bool) -> None:
+def _count_cases(done: int, total: int) -> None:
+    click.echo(f"\r{done} of {total} cases judged{_line_end(done, total)}", nl=False, err=True)
+
+
+def _line_end(done: int, total: int) -> str:
+    return "\n" if done == total else ""
+
+
+def _finish(done: EvalRun, *, save: Path | None, report: Path | None, as_json: bool) -> None:
     if save is not None:
         done.save(save)
     if report is not None:
         write_report(done, report)
     if as_json:
         print_json(run_as_json(done))
-    elif not quiet:
+    else:
         print_run(done)

@@ -9,18 +9,27 @@ import click
 
 from hybridrag import (
     ALL_QUESTIONS,
+    ANSWER_METRICS,
     BootstrapInterval,
+    Confusion,
+    CoveragePoint,
     EvalRun,
+    JudgeAgreement,
     Judgements,
     PairedDifference,
     ScoreRow,
     judgements_of,
+    score_answers,
     score_run,
 )
 from hybridrag.apps.cli.output import print_json, print_rows
 
 COLUMNS = ("Recall@5", "Recall@10", "nDCG@10", "MRR@10", "all-evidence@5", "themes@10", "abstains", "falsely-abstains")
 """The metrics of the tables, where they say something; `--json` has all of them."""
+
+
+VENTURED = (0.25, 0.5, 0.75)
+"""Shares of the cases, the surest first, whose accuracy is shown."""
 
 
 def print_run(run: EvalRun) -> None:
@@ -35,6 +44,7 @@ def print_run(run: EvalRun) -> None:
         click.echo("")
         _print_group([row for row in rows if row.group == group])
     _print_judgements({recipe.name: judgements_of(run, recipe.name) for recipe in run.recipes})
+    _print_answers(run)
     click.echo("\nIn brackets: 95 % intervals by bootstrap over the questions. Times in milliseconds.")
 
 
@@ -63,7 +73,20 @@ def _print_judgements(judged: Mapping[str, Judgements]) -> None:
     ]
     if rows:
         click.echo("")
-        print_rows(["right", "type", "verdict", "sufficiency", "corrected"], rows)
+        print_rows(["right", "type", "verdict", "sufficiency", "incorrect, then correct"], rows)
+
+
+def _print_answers(run: EvalRun) -> None:
+    rows = score_answers(run)
+    if not rows:
+        return
+    columns = [name for name in ANSWER_METRICS if any(name in row.values for row in rows)]
+    cells = [[f"{row.group} ({row.queries})", *(_cell(row.values.get(name)) for name in columns)] for row in rows]
+    click.echo("")
+    print_rows([f"answers, judged by {run.answers_judged_by}", *columns], cells)
+    failed = [outcome.error for outcome in run.answers if outcome.error]
+    if failed:
+        click.echo(f"{len(failed)} answers failed, or could not be judged: {failed[0]}")
 
 
 def _share(part: object) -> str:
@@ -72,12 +95,15 @@ def _share(part: object) -> str:
 
 
 def _corrected(one: Judgements) -> str:
-    return f"{one.corrected} of {one.graded_incorrect}" if one.graded_incorrect else "-"
+    """Of those graded incorrect at first, how many were graded correct in the end, and how many of these rightly."""
+    if not one.graded_incorrect:
+        return "-"
+    return f"{one.corrected} of {one.graded_incorrect}, {one.truly_corrected} rightly"
 
 
 def run_as_json(run: EvalRun) -> dict[str, object]:
     """What `--json` prints: what the run was made with, and every figure."""
-    about = run.model_dump(mode="json", exclude={"queries", "recipes"})
+    about = run.model_dump(mode="json", exclude={"queries", "recipes", "answers"})
     return {
         **about,
         "queries": len(run.queries),
@@ -94,22 +120,29 @@ def run_as_json(run: EvalRun) -> dict[str, object]:
             for row in score_run(run)
         ],
         "judgements": {recipe.name: _judgements_as_json(judgements_of(run, recipe.name)) for recipe in run.recipes},
+        "answers": [
+            {
+                "group": row.group,
+                "queries": row.queries,
+                "metrics": {name: asdict(value) for name, value in row.values.items()},
+            }
+            for row in score_answers(run)
+        ],
+    }
+
+
+def _confusion_as_json(part: Confusion) -> dict[str, object]:
+    return {
+        "accuracy": part.accuracy,
+        "kappa": part.kappa,
+        "total": part.total,
+        "confusion": [{"gold": gold, "found": found, "count": n} for (gold, found), n in part.counts.items()],
     }
 
 
 def _judgements_as_json(one: Judgements) -> dict[str, object]:
     parts = {"classification": one.classification, "verdict": one.verdict, "sufficiency": one.sufficiency}
-    confusions = {
-        name: None
-        if part is None
-        else {
-            "accuracy": part.accuracy,
-            "kappa": part.kappa,
-            "total": part.total,
-            "confusion": [{"gold": gold, "found": found, "count": n} for (gold, found), n in part.counts.items()],
-        }
-        for name, part in parts.items()
-    }
+    confusions = {name: None if part is None else _confusion_as_json(part) for name, part in parts.items()}
     return {
         **confusions,
         "abstention": [asdict(point) for point in one.abstention],
@@ -117,6 +150,41 @@ def _judgements_as_json(one: Judgements) -> dict[str, object]:
         "corrected": one.corrected,
         "trulyCorrected": one.truly_corrected,
     }
+
+
+def print_agreement(found: Mapping[str, JudgeAgreement], judge: str, *, as_json: bool) -> None:
+    """How far a judge agrees with people, over all cases and by language."""
+    if as_json:
+        print_json(
+            {
+                name: {
+                    **_confusion_as_json(one.confusion),
+                    "areaUnderCurve": one.area,
+                    "abstention": [asdict(point) for point in one.curve],
+                }
+                for name, one in found.items()
+            }
+        )
+        return
+    rows = [
+        [
+            f"{name} ({one.confusion.total})",
+            f"{one.confusion.accuracy:.3f}",
+            f"{one.confusion.kappa:.3f}",
+            f"{one.confusion.recall_of('yes'):.3f}",
+            f"{one.confusion.recall_of('no'):.3f}",
+            f"{one.area:.3f}",
+            *(f"{_accuracy_at(one.curve, share):.3f}" for share in VENTURED),
+        ]
+        for name, one in found.items()
+    ]
+    surest = [f"surest {share:.0%}" for share in VENTURED]
+    print_rows([f"agreement of {judge}", "accuracy", "kappa", "of yes", "of no", "area", *surest], rows)
+
+
+def _accuracy_at(curve: Sequence[CoveragePoint], share: float) -> float:
+    """The accuracy where at least this share of the cases is judged."""
+    return next((point.accuracy for point in curve if point.coverage >= share), 0.0)
 
 
 def print_differences(

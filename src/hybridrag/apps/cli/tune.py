@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
+from math import prod
 from pathlib import Path
 
 import click
@@ -13,13 +15,17 @@ from hybridrag import (
     METRICS,
     TUNE_KNOBS,
     Dataset,
+    Embedder,
     Engine,
     InvalidInput,
+    LoadedSettings,
     PairedDifference,
+    QueryType,
     Recipe,
-    Settings,
+    RememberingEmbedder,
     SettingsChoice,
     Tuned,
+    TuneKnob,
     TuneMeasure,
     TuneTrial,
     choice_as_toml,
@@ -38,6 +44,11 @@ from hybridrag.apps.cli.output import print_json
 from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
 
 INTERRUPTED = 130
+MOST_COMBINATIONS = 2000
+"""Of a grid: with a hundred questions, some hours."""
+WEIGHTS = "search.weights."
+
+SettingKey = tuple[tuple[str, str | int | float | bool], ...]
 
 
 @click.command(name="tune")
@@ -49,7 +60,8 @@ INTERRUPTED = 130
     "names",
     multiple=True,
     type=click.Choice([knob.name for knob in TUNE_KNOBS]),
-    help="Turn only this one; may be repeated.",
+    metavar="NAME",
+    help=f"Turn only this one; may be repeated. One of {', '.join(knob.name for knob in TUNE_KNOBS)}.",
 )
 @click.option("--grid", is_flag=True, help="Try every combination instead of one knob after the other.")
 @click.option("--limit", type=click.IntRange(min=4), metavar="N", help="Ask so many of the questions only.")
@@ -87,26 +99,34 @@ def tune_command(
 ) -> None:
     """Try settings on one half of a data set's questions, and say what the best are worth on the other half.
 
-    Prints a fragment for hybridrag.toml where the other half does no worse with it.
+    Prints a fragment for hybridrag.toml where the other half does no worse with it. docs/tuning.md says what each
+    knob turns.
     """
     (recipe,) = find_recipes([name])
     data = load_dataset(dataset, split=split, files=files).first(limit)
     if len(data.queries) < 4:
         raise InvalidInput(f"{dataset} has {len(data.queries)} questions; two halves need at least four.")
-    settings = load_settings(config).settings
-    knobs = [knob for knob in TUNE_KNOBS if not names or knob.name in names]
+    loaded = load_settings(config)
+    knobs = [knob for knob in TUNE_KNOBS if knob.name in names or (not names and knob.usual)]
+    if grid:
+        _check_size(knobs)
     with ExitStack() as stack:
-        engine = stack.enter_context(open_dataset_index(data, settings, index, fresh=False))
+        engine = stack.enter_context(open_dataset_index(data, loaded.settings, index, fresh=False))
         stop = stack.enter_context(stop_on_interrupt())
         with progress_bar(quiet=quiet or as_json) as show:
             if data.has_corpus and take_in(engine, data, own=index is None, on_progress=show, stop=stop).interrupted:
                 ctx.exit(INTERRUPTED)
         train, other = dataset_halves(data)
+        embedder = RememberingEmbedder(engine.embedder())
+
+        def measure(half: Dataset) -> TuneMeasure:
+            return _measure(partial(_trial, engine, embedder, config), half, recipe, metric)
+
         found = tune(
-            _measure(engine, train, recipe, metric, config),
-            _measure(engine, other, recipe, metric, config),
+            measure(train),
+            measure(other),
             knobs=knobs,
-            current=_current(settings, [key for knob in knobs for one in knob.alternatives for key in one]),
+            current=_current(loaded, knobs),
             grid=grid,
             on_trial=None if quiet or as_json else _tell,
         )
@@ -115,22 +135,64 @@ def tune_command(
     _print(found, metric, sizes=(len(train.queries), len(other.queries)), as_json=as_json)
 
 
-def _current(settings: Settings, keys: list[str]) -> dict[str, str | int | float | bool]:
-    """What the settings say now."""
-    values = settings.model_dump()
-    return {key: values[key.split(".")[0]][key.split(".")[1]] for key in dict.fromkeys(keys)}
+def _check_size(knobs: Sequence[TuneKnob]) -> None:
+    """A grid over everything would not end."""
+    combinations = prod(len(knob.alternatives) for knob in knobs)
+    if combinations > MOST_COMBINATIONS:
+        raise InvalidInput(
+            f"A grid over these knobs has {combinations:,} combinations, and at most {MOST_COMBINATIONS:,} are tried.",
+            hint="Name fewer with --knob, or leave out --grid to turn one after the other.",
+        )
 
 
-def _measure(engine: Engine, data: Dataset, recipe: Recipe, metric: str, config: Path | None) -> TuneMeasure:
-    """Asks these questions of the same index under other settings."""
+def _current(loaded: LoadedSettings, knobs: Sequence[TuneKnob]) -> dict[str, str | int | float | bool]:
+    """What the settings say now of what the knobs turn."""
+    values = {shown.key: shown.value for shown in loaded.shown()}
+    return {key: values[key] for knob in knobs for one in knob.alternatives for key in one}
+
+
+def _trial(engine: Engine, embedder: Embedder, config: Path | None, choice: SettingsChoice) -> Engine:
+    """The same open index under other settings."""
+    # Answers that were kept would be those of the trial before.
+    settings = load_settings(config, overrides={"search.cache_size": 0, **choice}).settings
+    return engine.with_settings(settings, embedder=embedder)
+
+
+def _measure(trial: Callable[[SettingsChoice], Engine], data: Dataset, recipe: Recipe, metric: str) -> TuneMeasure:
+    """Asks these questions under other settings; those that nothing changed for since they were asked are not again."""
+    known: dict[tuple[str, SettingKey], tuple[str, float | None]] = {}
 
     def measure(choice: SettingsChoice) -> Mapping[str, float]:
-        settings = load_settings(config, overrides={"search.cache_size": 0, **choice}).settings
-        with Engine.open(engine.path, settings=settings, embedder=engine.embedder(), create=False) as trial:
-            run = run_searches(data, {recipe.name: search_with(trial, recipe)})
-        return metric_values(outcomes_of(run, recipe.name), metric)
+        found = {query.id: _known_by(known, query.id, choice) for query in data.queries}
+        open_ids = {name for name, value in found.items() if value is None}
+        if open_ids:
+            missing = replace(data, queries=tuple(query for query in data.queries if query.id in open_ids))
+            pairs = outcomes_of(run_searches(missing, {recipe.name: search_with(trial(choice), recipe)}), recipe.name)
+            values = metric_values(pairs, metric)
+            for query, outcome in pairs:
+                kind = outcome.classified or ""
+                found[query.id] = (kind, values.get(query.id))
+                known[query.id, _relevant(choice, kind)] = (kind, values.get(query.id))
+        return {name: value[1] for name, value in found.items() if value is not None and value[1] is not None}
 
     return measure
+
+
+def _known_by(
+    known: Mapping[tuple[str, SettingKey], tuple[str, float | None]], query: str, choice: SettingsChoice
+) -> tuple[str, float | None] | None:
+    """What is known of a question under these settings, whatever they say of other kinds of question."""
+    for kind in QueryType:
+        value = known.get((query, _relevant(choice, kind.value)))
+        if value is not None and value[0] == kind.value:
+            return value
+    return None
+
+
+def _relevant(choice: SettingsChoice, kind: str) -> SettingKey:
+    """The settings without the weights of the kinds that a question is not of."""
+    own = f"{WEIGHTS}{kind}."
+    return tuple(sorted((key, value) for key, value in choice.items() if not key.startswith(WEIGHTS) or own in key))
 
 
 def _tell(trial: TuneTrial) -> None:
