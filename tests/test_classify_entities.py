@@ -154,3 +154,40 @@ def test_each_name_comes_once_in_the_order_of_the_question() -> None:
 def test_there_are_at_most_sixteen_names() -> None:
     text = "\n".join(f"    at com.acme.Part{number}.run(Part{number}.java:1)" for number in range(60))
     assert len(classify(text).extracted_entities) == MAX_NAMES == 16
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which came first, Quiet Harbour (Film) or Night Train?", ["Quiet Harbour", "Night Train"]),
+        ("Was Quiet Harbour (1946 Film) made before Night Train (Tv Series)?", ["Quiet Harbour", "Night Train"]),
+        ("Do Ada Berg (Illustrator) and Jon Falk share a nationality?", ["Ada Berg", "Jon Falk"]),
+        ("Where was the director of film Littlewood (Film) born?", ["Littlewood"]),
+        ("『静かな港』(Film)と『夜汽車』(Novel)の違い", ["静かな港", "夜汽車"]),
+    ],
+)
+def test_what_brackets_say_of_a_name_is_no_name_of_its_own(question: str, names: list[str]) -> None:
+    assert list(classify(question).extracted_entities) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Did Quiet Harbour (painted by Ada Berg) win a prize?", ["Quiet Harbour", "Ada Berg"]),
+        ("why does billing.charge(InvoiceService.java) fail?", ["billing.charge", "InvoiceService.java"]),
+    ],
+)
+def test_brackets_that_tell_something_keep_their_names(question: str, names: list[str]) -> None:
+    assert list(classify(question).extracted_entities) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("『静かな港』を書いた人は何年に生まれましたか", ["静かな港"]),
+        ("K-200の開発メーカーは何年に設立されましたか", ["K-200"]),
+        ("『静かな港』と『夜汽車』は何年に出ましたか。違いは何年ですか", ["静かな港", "夜汽車"]),
+    ],
+)
+def test_persons_and_years_that_are_asked_for_are_no_sides(question: str, names: list[str]) -> None:
+    assert list(classify(question).extracted_entities) == names

@@ -28,6 +28,7 @@ from hybridrag.queries.words_english import (
     ROLES,
     TRANSPARENT,
     VERBS_TOO,
+    words,
 )
 
 MAX_MODIFIERS = 5
@@ -59,6 +60,14 @@ _TOLD_BY = frozenset(
 _PLAIN_NAMES = frozenset({"first", "last", "full", "real", "birth", "middle", "family"})
 _UNIQUE = frozenset({"only", "first", "last", "youngest", "oldest"})
 _ASKING = frozenset({"as", "me", "about", "name", "list", "identify", "find", "called", "named", "being"})
+_NO_THING = words(
+    """
+    age amount area basis belief case claim conditions date day degree direction evidence extent fact form height
+    hypothesis idea level manner means method moment month name names news number order period point principle process
+    purpose rate reason reasons speed stage terms theory time times title way ways word words year years
+    """
+)
+"""What a clause tells of without there being a certain thing: the year in which, the fact that, the extent to which."""
 _IN_CHARGE = frozenset({("in", "charge"), ("responsible", "for")})
 
 
@@ -69,14 +78,38 @@ def bridges(texts: Sequence[str]) -> Iterator[int]:
     """
     asks = any(text in QUESTION_WORDS for text in texts)
     for at, text in enumerate(texts):
-        start = _phrase_start(texts, at) if text in ENTITIES else None
+        told = _is_told(texts, at)
+        start = _phrase_start(texts, at) if told or text in ENTITIES else None
         if start is None or "number" in texts[start:at]:
             continue
-        relative = _is_relative(texts, start, at)
+        relative = told or _is_relative(texts, start, at)
         complement = _is_complement(texts, start, at, asks=asks)
         asked = not (complement and text in DISTANT_KIN) and _is_asked_for(texts, start, at, relative=relative)
         if (relative or complement) and not asked:
             yield at
+
+
+def _is_told(texts: Sequence[str], at: int) -> bool:
+    """Whether a clause with a name in it says which one is meant, whatever sort of thing it is.
+
+    the bakery whose owner N knew; the keeper on whom N is modelled; the bridge that N painted; the son of the cook of N
+    """
+    if not texts[at].isalpha() or texts[at] in _NO_THING or NAME not in texts[at + 2 :]:
+        return False
+    first, second, *_ = [*texts[at + 1 : at + 3], "", ""]
+    if first == "whose" or (first in PREPOSITIONS and second in {"whom", "which", "whose"}):
+        # "N is a kind of which instrument?" asks with it
+        return any(text in QUESTION_WORDS for text in texts[:at])
+    if first == "that" and second == NAME:
+        # "the bridge that N painted"; with nothing behind the name it is "that N", and no clause
+        return any(text[0].isalnum() for text in texts[at + 3 : at + 4])
+    return first == "of" and _owner_is_kin(texts, at)
+
+
+def _owner_is_kin(texts: Sequence[str], at: int) -> bool:
+    """Whether a relative of it is asked for: the father of the first librarian."""
+    start = next((it for it in range(at - 1, max(-1, at - 2 - MAX_MODIFIERS), -1) if texts[it] == "the"), 0)
+    return start > 1 and texts[start - 1] == "of" and texts[start - 2] in KIN
 
 
 def _phrase_start(texts: Sequence[str], at: int) -> int | None:

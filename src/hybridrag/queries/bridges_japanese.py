@@ -14,6 +14,7 @@ from hybridrag.queries.words_japanese import (
     BELONGING,
     ENTITIES,
     GENERIC_KATAKANA,
+    GENERIC_PEOPLE,
     KIN,
     LOOSE,
     MAKERS,
@@ -26,7 +27,15 @@ MAX_COUNTER = 2
 
 _ROLE_ENDINGS = tuple(sorted(word for word in ROLES if len(word) > 2))
 _ENTITY_ENDINGS = tuple(sorted(word for word in ENTITIES if len(word) > 2))
-_PERSON_ENDINGS = ("師", "家", "士", "手", "匠", "人物")
+_PERSON_ENDINGS = ("師", "家", "士", "手", "匠", "人物", "守", "長", "主")
+_BODY_ENDINGS = ("団", "隊", "社", "店", "屋", "館", "院", "校", "園", "堂", "寺", "所", "局")
+"""What the words for bodies and places end in: 合唱団, 喫茶店."""
+_OFFICES = ("初代", "主任", "筆頭", "二代目", "三代目", "先代")
+"""In front of a noun they leave one certain holder: 主任技師, 初代館長."""
+_FOUNDED = re.compile("創業|創設|設立|創立|開業|開店|開設|経営|設計|建て|建設|始め|開い")
+_WHO = re.compile("誰|だれ|どなた")
+_ASKED_OF_THE_PAST = re.compile("(?:た|だ)(?:の|ん(?:です)?|のです|でしょう)?か[?。]?$")
+_ONE_PERSON = frozenset({"人", "者", "人物", "男性", "女性", "男", "女"})
 _CERTAIN = KIN | (MAKERS - LOOSE)
 _PAST = frozenset({"た", "だ", "れる", "られる", "ない"})
 _PERIOD = re.compile(r"[0-9]+(?:年|月|日|世紀|年代)|当時|現在")
@@ -68,7 +77,8 @@ def bridges(row: Sequence[Phrase]) -> Iterator[int]:
     for at, phrase in enumerate(row):
         if not phrase.is_noun or phrase.kind == NAME:
             continue
-        if (_is_role(row, at, asks=asks) or _is_clause_head(row, at)) and not _is_asked_for(row, at):
+        reached = _is_role(row, at, asks=asks) or _is_clause_head(row, at) or _is_told(row, at, asks=asks)
+        if reached and not _is_asked_for(row, at):
             yield at
 
 
@@ -82,7 +92,7 @@ def _is_role(row: Sequence[Phrase], at: int, *, asks: bool) -> bool:
     phrase = row[at]
     if _BELONGS.search(phrase.text) and _ends_in(phrase, ENTITIES, _ENTITY_ENDINGS) and _is_certain(row, at):
         return True
-    if not _ends_in(phrase, ROLES, _ROLE_ENDINGS):
+    if not phrase.text.startswith(_OFFICES) and not _ends_in(phrase, ROLES, _ROLE_ENDINGS):
         return False
     for owner in range(at - 2, -1, -2):
         if row[owner + 1].text != "の" or not row[owner].is_noun:
@@ -92,10 +102,30 @@ def _is_role(row: Sequence[Phrase], at: int, *, asks: bool) -> bool:
     return False
 
 
+def _is_told(row: Sequence[Phrase], at: int, *, asks: bool) -> bool:
+    """Something that no name stands for, only what it does or did.
+
+    手紙を書いた人は何を学びましたか; 羊羹を売る店を創業したのは誰; 鐘を鳴らした灯台守の祖父
+    """
+    past = at > 1 and row[at - 1].kind == "助動詞" and row[at - 1].text in {"た", "だ"}
+    behind = [phrase.text for phrase in row[at + 1 : at + 3]]
+    if past and row[at].text in _ONE_PERSON and behind[:1] == ["は"]:
+        # Both what was done and what is asked for are over: one person is meant, and not whoever does so.
+        return bool(_ASKED_OF_THE_PAST.search("".join(phrase.text for phrase in row)))
+    if past and behind[:1] == ["の"] and behind[1:] and behind[1] in KIN:
+        return asks and row[at].text not in GENERIC_PEOPLE
+    rest = "".join(_rest_of_sentence(row, at + 1))
+    verb = at > 1 and (past or row[at - 1].kind == "動詞")
+    founded = rest.startswith("を") and _FOUNDED.search(rest) and _WHO.search(rest)
+    return verb and row[at].text.endswith(_BODY_ENDINGS) and bool(founded)
+
+
 def _is_certain(row: Sequence[Phrase], at: int) -> bool:
     """Whether it is one certain thing: named, told by what it did, or something to something."""
     named = row[at].proper or (at > 0 and row[at - 1].proper and row[at - 1].is_noun)
     if named or row[at].text in ROLES or _named_in_katakana(row[at]):
+        return True
+    if row[at].text.endswith(_BODY_ENDINGS) and _is_clause_head(row, at):
         return True
     return _is_clause_head(row, at, named=False) and row[at].head.endswith(_PERSON_ENDINGS)
 
@@ -111,7 +141,8 @@ def _ends_in(phrase: Phrase, words: frozenset[str], endings: tuple[str, ...]) ->
 
 def _is_clause_head(row: Sequence[Phrase], at: int, *, named: bool = True) -> bool:
     """A thing told by what it did, with a name in the telling: 『静かな港』を書いた作家, Aが手掛けた2016年のドラマ."""
-    if not (_ends_in(row[at], ENTITIES, _ENTITY_ENDINGS) or row[at].head.endswith(_PERSON_ENDINGS)):
+    endings = _PERSON_ENDINGS + _BODY_ENDINGS
+    if not (_ends_in(row[at], ENTITIES, _ENTITY_ENDINGS) or row[at].head.endswith(endings)):
         return False
     before = at - 1
     if before >= 1 and row[before].text == "の" and _PERIOD.fullmatch(row[before - 1].text):

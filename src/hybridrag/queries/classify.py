@@ -58,9 +58,12 @@ def classify(
 
 
 def _entities(text: str, reading: Reading, decision: Decision) -> tuple[str, ...]:
-    """The names in the order of the question, each once, as written; with the sides of a comparison."""
+    """The names in the order of the question, each once, as written; with the sides of a comparison.
+
+    What is asked by way of something else has no sides: 書いた人は何年に生まれましたか sets 人 against nothing.
+    """
     sides: list[Span] = []
-    if decision.type is QueryType.RELATIONSHIP:
+    if decision.type is QueryType.RELATIONSHIP and decision.rule != "nested":
         sides = [*english_sides(reading.words), *japanese_sides(reading.row)]
     found: dict[str, str] = {}
     whole = [side for side in sides if any(side.start <= name.start and name.end < side.end for name in reading.names)]

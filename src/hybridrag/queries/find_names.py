@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from hybridrag.language.normalise import normalise
 from hybridrag.queries.signals import Span
+from hybridrag.queries.words_english import ENTITIES
 
 MAX_NAME = 80
 """Characters in a quoted name; what is longer is a quoted sentence."""
@@ -16,6 +17,9 @@ MAX_NAMES = 16
 
 MAX_KNOWN = 64
 """Names that a caller may report; each is looked for in the question."""
+
+MAX_ASIDE = 3
+"""Words in brackets that say which one is meant; more tell something of their own."""
 
 _INSIDE = rf"{{1,{MAX_NAME}}}"
 _QUOTED = re.compile(
@@ -43,6 +47,8 @@ _IDENTIFIER = re.compile(
 )
 _NO_IDENTIFIER = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?|[a-z]{1,2}\.[a-z]|[qh][1-4]", re.IGNORECASE)
 """U.S., e.g, Q3."""
+_ASIDE = re.compile(r"(?: |(?<=[^\x00-\x7f]))\(([^()\n]{1,40})\)")
+"""Behind a space or a Japanese name: in `charge(Invoice)` something is called."""
 _EDGES = " \t\r\n.,;:!?、。！？・'\"“”"
 
 
@@ -67,6 +73,27 @@ def identifiers(text: str) -> list[Span]:
     """
     found = (Span(*match.span()) for match in _IDENTIFIER.finditer(text))
     return [span for span in found if not _NO_IDENTIFIER.fullmatch(text, span.start, span.end)]
+
+
+def with_asides(text: str, names: Sequence[Span]) -> list[Span]:
+    """The names without those that only say in brackets which one is meant; the brackets go with the name before them.
+
+    "Was Harbour (Film) made before Harbour (1946 Film)?" -> Harbour, Harbour
+    """
+    kept: list[Span] = []
+    for name in names:
+        if kept and kept[-1].right > name.left:
+            continue
+        aside = _ASIDE.match(text, name.right)
+        behind = aside.end() - name.end if aside and _says_which(aside[1]) else name.marks[1]
+        kept.append(name._replace(marks=(name.marks[0], behind)))
+    return kept
+
+
+def _says_which(inside: str) -> bool:
+    """One word, or several that end in a sort of thing: Film, York, 1946 film; no "founded by Ken Ito"."""
+    words = inside.split()
+    return len(words) == 1 or (len(words) <= MAX_ASIDE and words[-1].lower() in ENTITIES)
 
 
 def known_spans(text: str, names: Sequence[str]) -> list[Span]:

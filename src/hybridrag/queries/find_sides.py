@@ -12,7 +12,7 @@ from hybridrag.queries.read_japanese import NOUN, Phrase
 from hybridrag.queries.relations_japanese import coordinated
 from hybridrag.queries.signals import Span
 from hybridrag.queries.words_english import AUXILIARIES, COMPARATIVES, DETERMINERS, OPENERS, PREPOSITIONS
-from hybridrag.queries.words_japanese import BROAD, NO_SIDE, TRANSPARENT
+from hybridrag.queries.words_japanese import BROAD, COUNTED, GENERIC_PEOPLE, NO_SIDE, TRANSPARENT
 
 MAX_SIDE = 7
 """Words in one side, articles included; what is longer is a clause."""
@@ -135,4 +135,5 @@ def _before_particles(row: Sequence[Phrase]) -> Iterator[Phrase]:
 
 
 def _can_be_side(phrase: Phrase) -> bool:
-    return phrase.kind != NAMED and phrase.text not in BROAD | NO_SIDE | TRANSPARENT and phrase.head not in NO_SIDE
+    nothing = BROAD | NO_SIDE | TRANSPARENT | GENERIC_PEOPLE | COUNTED
+    return phrase.kind != NAMED and phrase.text not in nothing and phrase.head not in NO_SIDE

@@ -9,7 +9,7 @@ from hybridrag.language.detect import detect
 from hybridrag.language.japanese import JAPANESE_TEXT
 from hybridrag.language.morphemes import morphemes
 from hybridrag.language.normalise import Normalised, normalise_with_offsets
-from hybridrag.queries.find_names import identifiers, known_spans, quoted_names, settled
+from hybridrag.queries.find_names import identifiers, known_spans, quoted_names, settled, with_asides
 from hybridrag.queries.read_english import Word, capitalised_names, raw_words, with_names
 from hybridrag.queries.read_japanese import Phrase, noun_names, phrases
 from hybridrag.queries.signals import Span
@@ -52,7 +52,7 @@ def read_question(text: str, *, known_names: KnownNames | None = None) -> Readin
     known = known_spans(plain, known_names(text)) if known_names else []
     japanese = morphemes(plain) if JAPANESE_TEXT.search(plain) and language != "zh" else []
     written = identifiers(plain) + capitalised + (noun_names(plain, japanese) if language == "ja" else [])
-    names = settled(_without_parts(plain, known, capitalised), quoted_names(plain), written)
+    names = with_asides(plain, settled(_without_parts(plain, known, capitalised), quoted_names(plain), written))
     return Reading(normal, language, names, with_names(raw, names), phrases(plain, japanese, names))
 
 

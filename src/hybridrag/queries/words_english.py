@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 
-def _words(listed: str) -> frozenset[str]:
+def words(listed: str) -> frozenset[str]:
+    """A list of words as a set.
+
+    "a b" -> {"a", "b"}
+    """
     return frozenset(listed.split())
 
 
-QUESTION_WORDS = _words(
+QUESTION_WORDS = words(
     """
     how how's what what's when when's where where's which who who's whom whose why
     """
 )
-AUXILIARIES = _words(
+AUXILIARIES = words(
     """
     am are aren't be been being can can't could couldn't did didn't do does doesn't don't had has hasn't have
     haven't is isn't may might must shall should shouldn't was wasn't were weren't will won't would wouldn't
     """
 )
-COPULAS = _words("'s are be been is was were")
-COMMANDS = _words(
+COPULAS = words("'s are be been is was were")
+COMMANDS = words(
     """
     answer ask boil calculate check clarify classify cluster compare contrast convert count define describe
     determine differentiate discuss distinguish elaborate enumerate evaluate examine explain extract fetch find get
@@ -32,7 +36,7 @@ OPENERS = (
     QUESTION_WORDS
     | AUXILIARIES
     | COMMANDS
-    | _words(
+    | words(
         """
         a about above according across after again against all also although am among an and another any anyone
         anything around as at based because before behind below beneath beside besides between beyond both broadly
@@ -49,9 +53,9 @@ OPENERS = (
 )
 """Words that open a question with a capital and are no names."""
 
-INSIDE_NAMES = _words("al bin da de del della den der di dos du el ibn la le of the van von y")
+INSIDE_NAMES = words("al bin da de del della den der di dos du el ibn la le of the van von y")
 """Small words that join the parts of a name."""
-BODIES = _words(
+BODIES = words(
     """
     academy act agency alliance association board bureau campaign center centre commission committee conference
     convention council department foundation fund institute league ministry movement museum office organisation
@@ -59,27 +63,27 @@ BODIES = _words(
     """
 )
 """A name may go on with `for` or `on` after these: Institute for Advanced Study."""
-CALENDAR = _words(
+CALENDAR = words(
     """
     april august december february friday january july june march may monday november october q1 q2 q3 q4 saturday
     september sunday thursday tuesday wednesday
     """
 )
-ABBREVIATED = _words(
+ABBREVIATED = words(
     """
     capt co col corp dr gen gov hon inc jr lt ltd mr mrs ms no prof rep rev sen sgt sr st vol
     """
 )
 """May be followed by a full stop inside a name."""
 
-KIN = _words(
+KIN = words(
     """
     ancestor aunt brother child children cousin daughter father fiance fiancee grandchild grandchildren
     granddaughter grandfather grandmother grandson half-brother half-sister husband mother nephew niece parent
     parents sibling siblings sister son spouse stepfather stepmother twin uncle widow widower wife
     """
 )
-DISTANT_KIN = _words(
+DISTANT_KIN = words(
     """
     aunt brother-in-law cousin daughter-in-law father-in-law grandchild grandchildren granddaughter grandfather
     grandmother grandparents grandson mother-in-law nephew niece sister-in-law son-in-law stepbrother stepfather
@@ -87,7 +91,7 @@ DISTANT_KIN = _words(
     """
 )
 """Relatives over another relative: who is meant depends on someone who is not named."""
-MAKERS = _words(
+MAKERS = words(
     """
     architect author builder co-founder co-writer cofounder composer conductor creator designer developer director
     discoverer distributer distributor drummer editor filmmaker founder guitarist illustrator inventor lyricist
@@ -96,7 +100,7 @@ MAKERS = _words(
     vocalist writer
     """
 )
-HOLDERS = _words(
+HOLDERS = words(
     """
     actor actress artist artiste athlete boss captain ceo cfo chairman chairperson chairwoman champion chief coach
     colleague commander cto emperor employee employer governor guardian head headmaster heir holder host hostess
@@ -105,7 +109,7 @@ HOLDERS = _words(
     secretary sponsor student successor supervisor supplier teacher tenant vendor victim winner
     """
 )
-ATTACHED = _words(
+ATTACHED = words(
     """
     alma-mater birthplace broadcaster capital company headquarters hometown label mater network residence studio
     subsidiary team
@@ -114,13 +118,13 @@ ATTACHED = _words(
 """Things that are named by whom or what they belong to: the record label of X."""
 ROLES = KIN | DISTANT_KIN | MAKERS | HOLDERS | ATTACHED
 
-PEOPLE = _words(
+PEOPLE = words(
     """
     band boy character couple duo family girl group individual king lady man men nobleman one people person
     philosopher politician queen scientist somebody someone tribe trio woman women wrestler
     """
 )
-GROUPS = _words(
+GROUPS = words(
     """
     academy agency airline army association authority bank body brand broadcaster business channel church club
     college committee company corporation council court department empire firm force foundation franchise government
@@ -128,14 +132,14 @@ GROUPS = _words(
     orchestra organisation organization party publisher religion school station studio team union university
     """
 )
-PLACES = _words(
+PLACES = words(
     """
     airport area battlefield building campus capital castle church city continent country county district island
     lake mountain municipality nation palace park place planet province region river sea stadium state street
     territory theatre town venue village water
     """
 )
-WORKS = _words(
+WORKS = words(
     """
     album animation battle book cartoon ceremony championship comic competition conflict election episode event
     festival fight film franchise game gathering journal magazine movie musical novel opera painting party play poem
@@ -145,25 +149,25 @@ WORKS = _words(
 ENTITIES = ROLES | PEOPLE | GROUPS | PLACES | WORKS
 """Nouns for things that have a name; a question may reach its answer over one that it does not name."""
 
-DETERMINERS = _words("a an her his its that the their this")
-PREPOSITIONS = _words("about after at behind by for from in into of on through to under with")
-VERBS_TOO = _words(
+DETERMINERS = words("a an her his its that the their this")
+PREPOSITIONS = words("about after at behind by for from in into of on through to under with")
+VERBS_TOO = words(
     """
     book coach couple fight film force head host label place play race show star state
     """
 )
 """Nouns that are verbs behind a name: did the N state that ..."""
-PREDICATES = _words(
+PREDICATES = words(
     """
     based called created directed established formed founded located named produced published released situated used
     """
 )
 """Participles that end a question about a thing named before them: where is the band N based?"""
-RELATIVES = _words("having that where which who whom whose")
-TRANSPARENT = _words("identity kind list name names number one part some sort title titles type")
+RELATIVES = words("having that where which who whom whose")
+TRANSPARENT = words("identity kind list name names number one part some sort title titles type")
 """`the name of the city` is the city."""
 
-COMPARATIVES = _words(
+COMPARATIVES = words(
     """
     better bigger biggest brighter broader busier cheaper cheapest cleaner closer closest colder cooler darker
     deeper deepest earlier earliest easier farther faster fastest fewer first further greater greatest harder
@@ -174,7 +178,7 @@ COMPARATIVES = _words(
     """
 )
 
-CORPUS = _words(
+CORPUS = words(
     """
     answers archive articles blog book books chapters collection comments complaints contracts conversation
     conversations corpus correspondence dataset diaries diary discussion discussions doc docs document documents
@@ -187,16 +191,16 @@ CORPUS = _words(
     """
 )
 """What a question about the whole calls the whole."""
-CORPUS_MANY = frozenset(
-    word for word in CORPUS if word.endswith("s") and word not in {"minutes", "responses"}
-) | _words("feedback literature minutes responses")
-GROUPS_MANY = CORPUS_MANY | _words(
+CORPUS_MANY = frozenset(word for word in CORPUS if word.endswith("s") and word not in {"minutes", "responses"}) | words(
+    "feedback literature minutes responses"
+)
+GROUPS_MANY = CORPUS_MANY | words(
     """
     branches clients companies countries customers departments divisions firms industries markets offices products
     projects regions sites stores suppliers teams units users years
     """
 )
-BROAD = _words(
+BROAD = words(
     """
     advantages aims areas argument arguments aspects benefits challenges changes changing complaints concerns
     conclusion conclusions debates decisions developments differences discussion discussions drawbacks emphases
@@ -208,18 +212,18 @@ BROAD = _words(
     """
 )
 """What a question about the whole asks for."""
-BROAD_SINGULAR = _words(
+BROAD_SINGULAR = words(
     """
     argument conclusion focus idea message mood plot sentiment storyline subject theme tone topic trend
     """
 )
-WIDE = _words(
+WIDE = words(
     """
     biggest central chief common core dominant frequent general key main major notable overall overarching
     prevailing primary principal recurrent recurring top underlying
     """
 )
-REPORTED = _words(
+REPORTED = words(
     """
     addressed cited covered debated described discussed emphasised emphasized expressed featured highlighted
     identified mentioned noted outlined portrayed presented projected proposed provided raised reported shared
@@ -227,12 +231,12 @@ REPORTED = _words(
     """
 )
 """How a text deals with something."""
-CHANGED = _words(
+CHANGED = words(
     """
     changed declined developed evolve evolved fluctuated grown improved moved progressed shifted transformed varied
     """
 )
-CROWD = _words(
+CROWD = words(
     """
     authors citizens clients colleagues critics customers employees everybody everyone experts guests members
     parents participants passengers patients people readers residents respondents reviewers speakers staff students
@@ -243,14 +247,14 @@ CROWD = _words(
 FILLERS = (
     OPENERS
     | PREPOSITIONS
-    | _words(
+    | words(
         """
         ah anything bye er hm hmm oh ok something sorry stuff tell test testing thank thanks thing things uh um
         """
     )
 )
 """Words that say nothing about what a question is about."""
-RELATION_WORDS = _words(
+RELATION_WORDS = words(
     """
     affect cause causes compare comparison connection difference differences effect impact influence reason reasons
     related relation relationship similarities versus vs why
@@ -263,7 +267,7 @@ COMMON = (
     | BROAD
     | WIDE
     | ENTITIES
-    | _words(
+    | words(
         """
         api app bug build code config data database db deadline demo design error feature flow gap host http https
         id info issue job key link login mail map memo menu model module name new node office overview package page

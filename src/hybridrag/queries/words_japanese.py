@@ -153,6 +153,8 @@ NO_SIDE = _words(
     """
 )
 """What a comparison is about is not what it compares."""
+COUNTED = _words("年 月 日 時 分 秒 週 回 度 個 件 円 歳 才 代 番 台 本 枚 冊 名 位 倍 割 階 号 点 世紀 年代 時間")
+"""What 何 asks the number of: 何年, 何回."""
 LIGHT_VERBS = _words(
     """
     なっ なる なり し する ある あり あっ いる い つい いう 言う よる おけ おける くれ ください 教え 知り わかり
