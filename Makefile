@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 RUN    := $(VENV)/.installed-to-run
 DEV    := $(VENV)/.installed-to-develop
 
-.PHONY: help demo test lint types tests bench docs clean
+.PHONY: help demo test lint types tests bench bench-large docs clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,9 +47,13 @@ tests: $(DEV)
 	@echo "==> Tests with coverage (at least 85 %)"
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
 
-bench: $(DEV) ## speed, as tables
-	@echo "==> Benchmarks"
-	@$(BIN)/python -m benchmarks
+bench: $(DEV) ## speed, memory and other libraries beside it, as tables; BENCH="--sizes 1000 --data DIR"
+	@echo "==> Benchmarks: the first answers come at once, all of them within the hour"
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+bench-large: $(DEV) ## the same engine with a million chunks; stop it and start it again as you like
+	@echo "==> A million chunks: hours; the index stays in bench-results/large, and goes on where it was stopped"
+	@$(BIN)/python -m benchmarks bench_engine --sizes 1000000 --keep bench-results/large $(BENCH)
 
 docs: $(DEV) ## write the generated parts of docs/ anew
 	@echo "==> Docs: JSON Schemas, settings and the help of every command"

@@ -1,16 +1,21 @@
-"""Run the benchmarks: `python -m benchmarks [NAME ...]`, all by default; JSON goes to bench-results/."""
+"""Run the benchmarks: `python -m benchmarks [NAME ...]`, all by default; JSON goes to bench-results/.
+
+--sizes, --data, --keep and --real go to those benchmarks that know them.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.report import RESULTS, Table, machine, tables_of, write
 
-BENCHMARKS = ("parse", "embedding", "vectors", "search", "graph", "store")
-"""In the order of their duration: the first answers come at once."""
+BENCHMARKS = ("parse", "embedding", "vectors", "graph", "store", "bench_engine", "peers")
+"""The parts first, for their answers come soonest; then the whole engine by size, and other libraries beside it."""
 
 
 class CannotRun(Exception):
@@ -22,12 +27,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed and size, as tables.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; all by default")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the JSON goes (default: %(default)s)")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", metavar="N", help="chunks or documents, where sizes are measured"
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="public texts and questions; made-up ones without")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="indexes stay here and are not built again")
+    parser.add_argument("--real", action="store_true", default=None, help="embed every passage, however many there are")
     options = parser.parse_args(arguments)
+    chosen = {name: getattr(options, name) for name in ("sizes", "data", "keep", "real")}
     print(", ".join(f"{name} {value}" for name, value in machine().items() if name != "versions"))
     missing = 0
     for name in options.names or BENCHMARKS:
         try:
-            tables = measure(name)
+            tables = measure(name, {key: value for key, value in chosen.items() if value is not None})
         except CannotRun as reason:
             missing += 1
             print(f"\n{reason}", file=sys.stderr)
@@ -38,8 +50,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if missing else 0
 
 
-def measure(name: str) -> list[Table]:
-    """The tables of `benchmarks.NAME.run()`."""
+def measure(name: str, options: Mapping[str, object] | None = None) -> list[Table]:
+    """The tables of `benchmarks.NAME.run()`, with those of the options that it takes.
+
+    Raises:
+        CannotRun: there is no such benchmark, or it cannot be run from here.
+    """
     wanted = f"benchmarks.{name}"
     try:
         module = importlib.import_module(wanted)
@@ -50,7 +66,8 @@ def measure(name: str) -> list[Table]:
         raise CannotRun(f"There is no benchmark {name!r}. Known: {', '.join(BENCHMARKS)}.") from cause
     if not callable(getattr(module, "run", None)):
         raise CannotRun(f"The benchmark {name!r} has no run(); start it by itself: python -m {wanted} --help")
-    return tables_of(name, module.run())
+    known = inspect.signature(module.run).parameters
+    return tables_of(name, module.run(**{key: value for key, value in (options or {}).items() if key in known}))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from hybridrag.errors import RAGError
 from hybridrag.evaluate.datasets import load_dataset
 
 SAMPLE = Path("sample/eval")
+PUBLIC = {"hotpotqa_train100": None, "2wikimultihopqa": None, "localgovfaq_ja": None, "squad2_dev": 300}
+"""Data sets that the documentation shows, and how many of their questions; those that a data folder holds are asked."""
 
 
 def run(
@@ -32,6 +34,17 @@ def run(
         compare(answerable(load_dataset(path)).first(limit), peers, jobs=keep / "jobs", environments=keep)
         for path in datasets
     ]
+
+
+def run_all(data: Path | None) -> list[Table]:
+    """The tables of the sample, or of those of PUBLIC that the folder holds."""
+    there = {data / name: limit for name, limit in PUBLIC.items() if data is not None and (data / name).is_dir()}
+    found = [it for path, limit in (there or {SAMPLE: None}).items() for it in run([path], limit=limit)]
+    return [table for it in found for table in (it.table, _notes(it))]
+
+
+def _notes(found: Comparison) -> Table:
+    return Table(f"{found.dataset}: notes", ["note"], [[note] for note in found.notes])
 
 
 def as_markdown(found: Comparison, command: str) -> str:
@@ -70,8 +83,7 @@ def _show(found: Comparison, document: Path | None, path: Path, limit: int | Non
     for note in found.notes:
         print(f"  {note}")
     name = f"peers-{found.dataset.replace('/', '-')}"
-    notes = Table("Notes", ["note"], [[note] for note in found.notes])
-    print(f"  -> {write(name, [found.table, notes])}", flush=True)
+    print(f"  -> {write(name, [found.table, _notes(found)])}", flush=True)
     if document is not None:
         limited = f" --limit {limit}" if limit else ""
         shown = path if path == SAMPLE else Path("DATA") / path.name

@@ -133,7 +133,7 @@ def _run(contender: Contender, phase: str, variant: str, job: Path, index: Path)
             return found
         texts = json.loads(wanted.read_text(encoding="utf-8"))
         _say(f"  embedding {len(texts):,} texts that {contender.label} makes")
-        embed_wanted(job, texts, job / f"{contender.label}.npz")
+        embed_wanted(job, texts, job / f"{contender.label}.npz", settings_of())
         wanted.unlink()
 
 

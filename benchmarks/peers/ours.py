@@ -29,7 +29,7 @@ def main() -> None:
     given = parser.parse_args()
     dataset = load_dataset(given.dataset)
     settings = settings_of()
-    embedder = open_embedder(given.job)
+    embedder = open_embedder(given.job, settings)
     embedder.token_spans("The model is loaded before the clock starts, as every library's vectors are.")
 
     def build(_: Job, index: Path) -> None:

@@ -33,9 +33,9 @@ def settings_of(extractor: str = "light") -> Settings:
     return load_settings(env={}, overrides=overrides).settings
 
 
-def open_embedder(job: Path) -> KeptEmbedder:
-    """The default model; what it once made for this job comes from a file."""
-    return KeptEmbedder(job / VECTORS, lambda: make_embedder(settings_of()))
+def open_embedder(job: Path, settings: Settings) -> KeptEmbedder:
+    """The model of the settings; what it once made for this job comes from a file."""
+    return KeptEmbedder(job / VECTORS, lambda: make_embedder(settings))
 
 
 def take_in(engine: Engine, dataset: Dataset) -> None:
@@ -53,7 +53,7 @@ def prepare(dataset: Dataset, job: Path, settings: Settings) -> dict[str, object
     known: building it again, timed, asks the model for nothing.
     """
     job.mkdir(parents=True, exist_ok=True)
-    embedder = open_embedder(job)
+    embedder = open_embedder(job, settings)
     began = time.perf_counter()
     with Engine.open(job / PREPARED, settings=settings, embedder=embedder) as engine:
         take_in(engine, dataset)
@@ -79,9 +79,9 @@ def prepare(dataset: Dataset, job: Path, settings: Settings) -> dict[str, object
     }
 
 
-def embed_wanted(job: Path, wanted: Sequence[str], file: Path) -> None:
+def embed_wanted(job: Path, wanted: Sequence[str], file: Path, settings: Settings) -> None:
     """Embed "document TEXT" and "query TEXT" for a runner that makes texts of its own, besides those it has already."""
-    embedder = open_embedder(job)
+    embedder = open_embedder(job, settings)
     known = dict.fromkeys(wanted)
     vectors = []
     if file.exists():
