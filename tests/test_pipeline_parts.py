@@ -155,24 +155,24 @@ def vectors(count: int) -> dict[int, np.ndarray]:
 
 def test_a_copy_is_left_out_for_the_better_one() -> None:
     texts = {1: PAGE, 2: PAGE.upper(), 3: PAGE + "\n", 4: "Something else altogether, on another subject."}
-    assert find_duplicates([1, 2, 3, 4], texts, vectors(4)) == {2: 1, 3: 1}
+    assert find_duplicates([1, 2, 3, 4], lambda _: texts, vectors(4)) == {2: 1, 3: 1}
 
 
 def test_two_versions_that_differ_in_a_number_are_both_shown() -> None:
     long = PAGE + " " + " ".join(f"Sentence about boat and quay of the {word}." for word in ["north", "south", "east"])
     texts = {1: long + " The limit is 10 tons.", 2: long + " The limit is 20 tons."}
-    assert find_duplicates([1, 2], texts, vectors(2)) == {}
+    assert find_duplicates([1, 2], lambda _: texts, vectors(2)) == {}
 
 
 def test_japanese_copies_are_found_without_spaces() -> None:
     text = "汐見崎灯台は明治七年に完成した石造りの灯台で、設計者は三浦清蔵である。港の入口に立つ。"
-    assert find_duplicates([1, 2], {1: text, 2: text + " "}, vectors(2)) == {2: 1}
+    assert find_duplicates([1, 2], lambda _: {1: text, 2: text + " "}, vectors(2)) == {2: 1}
 
 
 def test_passages_whose_vectors_are_far_apart_are_not_compared() -> None:
     apart = {1: np.eye(8, dtype=np.float32)[0], 2: np.eye(8, dtype=np.float32)[1]}
-    assert find_duplicates([1, 2], {1: PAGE, 2: PAGE}, apart) == {}
-    assert find_duplicates([1, 2], {1: PAGE, 2: PAGE}, {}) == {2: 1}
+    assert find_duplicates([1, 2], lambda _: {1: PAGE, 2: PAGE}, apart) == {}
+    assert find_duplicates([1, 2], lambda _: {1: PAGE, 2: PAGE}, {}) == {2: 1}
 
 
 # The blend of a reranker

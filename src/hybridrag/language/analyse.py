@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ from hybridrag.language.units import Builder, Unit
 
 MAX_RUN = 32
 """Longest Korean or Thai run in characters that is kept whole beside its pairs."""
+
+REMEMBERED = 128
+"""Texts whose analysis is kept: a search judges, marks and quotes the same few passages one after the other."""
 
 WRAPPED_LINE = 20
 """A line of at least this length that ends within Japanese text goes on in the next: its last word may be broken."""
@@ -50,8 +54,9 @@ class Text(NamedTuple):
     extras: list[Extra]
 
 
+@lru_cache(maxsize=REMEMBERED)
 def analyse(text: str) -> Text:
-    """The units of a text in every script, in order.
+    """The units of a text in every script, in order. The result is shared: read it, do not change it.
 
     "Python入門" -> units [(0, python), (6, 入門)]
     """

@@ -77,7 +77,7 @@ def tokenise(text: str) -> list[Token]:
     if is_latin(normal.text):
         tokens = _latin_tokens(normal.text)
     else:
-        analysed = analyse_normalised(normal)
+        analysed = analyse(text)
         normal, tokens = analysed.normal, _tokens(analysed)
     if isinstance(normal.starts, range):
         return tokens

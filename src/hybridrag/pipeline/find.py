@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,8 @@ from hybridrag.search.hop import HOPPING, Hopping
 from hybridrag.search.keyword import KeywordSearch, bm25_score, search_keywords
 from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Float32Array
-from hybridrag.types.documents import Chunk
+from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.ids import FileId
 from hybridrag.types.queries import SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import Hit, SearchResultType, StrategyMetric
 
@@ -71,7 +72,8 @@ class Ranked:
     path: tuple[str, ...] = ()
     led: bool = False
     """Whether another result led here: its own words need not resemble the question."""
-    arithmetic: Mapping[str, JsonValue] = field(default_factory=dict)
+    arithmetic: Callable[[], dict[str, JsonValue]] = dict
+    """How the score came about, for the trace; made for the few that are shown."""
     hit: Hit | None = None
     """What the graph knows of it."""
     page: WebPage | None = None
@@ -105,6 +107,8 @@ class Found:
     ranked: list[Ranked] = field(default_factory=list)
     chunks: dict[int, Chunk] = field(default_factory=dict)
     """Those that were read so far, by key: every later stage reads the same ones."""
+    files: dict[FileId, FileInfo | None] = field(default_factory=dict)
+    """The same for their files."""
 
     def read(self, store: StoreWithCommunities, keys: Sequence[int]) -> dict[int, Chunk]:
         """The chunks of these keys that exist and pass the filter."""
@@ -112,6 +116,12 @@ class Found:
         if missing:
             self.chunks |= store.chunks_by_key(missing, filters=self.ask.query.filters)
         return {key: self.chunks[key] for key in keys if key in self.chunks}
+
+    def read_files(self, store: StoreWithCommunities, chunks: Iterable[Chunk]) -> dict[FileId, FileInfo | None]:
+        """The files of these chunks."""
+        for file_id in {chunk.file_id for chunk in chunks} - self.files.keys():
+            self.files[file_id] = store.file(file_id)
+        return self.files
 
     def ranks(self) -> dict[SearchStrategy, dict[int, int]]:
         """Each search's own order of chunks."""
@@ -284,12 +294,13 @@ class Finder:
         with recorder.step(Step.FUSE) as note:
             ranked = self._by_rank(found) if self._fusion == "rrf" else _by_score(found, self._own_share)
             hits = found.graph_hits()
-            ranked = [replace(item, hit=hits.get(item.key)) for item in ranked]
+            if hits:
+                ranked = [replace(item, hit=hits[item.key]) if item.key in hits else item for item in ranked]
             found.ranked = _with_nodes(found, _covering(found, ranked))
             note.details |= {
                 "method": self._fusion,
                 "weights": found.ask.weights.model_dump(mode="json"),
-                "first": [dict(item.arithmetic) for item in found.ranked[: found.ask.query.options.limit]],
+                "first": [item.arithmetic() for item in found.ranked[: found.ask.query.options.limit]],
             }
 
     def _by_rank(self, found: Found) -> list[Ranked]:
@@ -308,19 +319,22 @@ class Finder:
     def _deduplicate(self, found: Found, recorder: Recorder) -> None:
         with recorder.step(Step.DEDUPLICATE) as note:
             keys = [item.key for item in found.ranked[:DEDUPLICATED] if item.key]
-            chunks = found.read(self._store, keys)
-            copies = find_duplicates(
-                keys, {key: chunk.text for key, chunk in chunks.items()}, self._store.vectors(keys)
-            )
+            copies = find_duplicates(keys, partial(_texts, self._store, found), self._store.vectors(keys))
+            note.details["leftOut"] = len(copies)
+            if not copies:
+                return
             counts: dict[int, int] = {}
             for better in copies.values():
                 counts[better] = counts.get(better, 0) + 1
             found.ranked = [
-                replace(item, copies=counts.get(item.key, 0))
+                replace(item, copies=counts[item.key]) if item.key in counts else item
                 for item in found.ranked
                 if not item.key or item.key not in copies
             ]
-            note.details["leftOut"] = len(copies)
+
+
+def _texts(store: StoreWithCommunities, found: Found, keys: Sequence[int]) -> dict[int, str]:
+    return {key: chunk.text for key, chunk in found.read(store, keys).items()}
 
 
 def rarity_of(store: StoreWithCommunities, text: str) -> dict[str, float]:
@@ -354,7 +368,7 @@ def _covering(found: Found, ranked: list[Ranked]) -> list[Ranked]:
             graph=hit.score,
             path=hit.path,
             hit=hit,
-            arithmetic={"theme": hit.path[0] if hit.path else "", "score": round(hit.score, 4), "key": hit.key},
+            arithmetic=partial(_theme_arithmetic, hit),
         )
         for hit in found.end.themes
     ]
@@ -386,15 +400,28 @@ def _of_blended(item: Blended) -> Ranked:
         graph=item.graph,
         path=(item.via,) if item.via else (),
         led=item.path > item.base + item.seed,
-        arithmetic={
-            "key": item.key,
-            "score": round(item.score, 4),
-            "base": round(item.base, 4),
-            "seed": round(item.seed, 4),
-            "path": round(item.path, 4),
-            "via": item.via,
-        },
+        arithmetic=partial(_blend_arithmetic, item),
     )
+
+
+def _blend_arithmetic(item: Blended) -> dict[str, JsonValue]:
+    return {
+        "key": item.key,
+        "score": round(item.score, 4),
+        "base": round(item.base, 4),
+        "seed": round(item.seed, 4),
+        "path": round(item.path, 4),
+        "via": item.via,
+    }
+
+
+def _theme_arithmetic(hit: Hit) -> dict[str, JsonValue]:
+    return {"theme": hit.path[0] if hit.path else "", "score": round(hit.score, 4), "key": hit.key}
+
+
+def _rank_arithmetic(item: Fused, via: str, k: int) -> dict[str, JsonValue]:
+    ranks: dict[str, JsonValue] = {name.value: rank for name, rank in item.ranks.items()}
+    return {"key": item.hit.key, "score": round(item.rrf, 6), "k": k, "ranks": ranks, "via": via}
 
 
 def _of_fused(item: Fused, led: Mapping[int, float], found: Found, k: int) -> Ranked:
@@ -402,7 +429,6 @@ def _of_fused(item: Fused, led: Mapping[int, float], found: Found, k: int) -> Ra
     trail = found.end.trails.get(key)
     named = next((seed.alias for seed in found.end.seeds if seed.chunk_key == key), "")
     via = trail.via if trail is not None else named
-    ranks: dict[str, JsonValue] = {name.value: rank for name, rank in item.ranks.items()}
     return Ranked(
         key=key,
         score=item.rrf,
@@ -410,7 +436,7 @@ def _of_fused(item: Fused, led: Mapping[int, float], found: Found, k: int) -> Ra
         graph=led.get(key, 0.0),
         path=(via,) if via else (),
         led=trail is not None and len(item.ranks) == 1,
-        arithmetic={"key": key, "score": round(item.rrf, 6), "k": k, "ranks": ranks, "via": via},
+        arithmetic=partial(_rank_arithmetic, item, via, k),
     )
 
 

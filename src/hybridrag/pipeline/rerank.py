@@ -15,6 +15,7 @@ from hybridrag.pipeline.record import Note, Recorder
 from hybridrag.pipeline.sides import show_both_sides
 from hybridrag.protocols import Candidate, Reranker, Reranking, StoreWithCommunities
 from hybridrag.result import Err
+from hybridrag.search.late import LateInteraction
 from hybridrag.search.rerank import blend_reranking
 from hybridrag.steps import Step
 from hybridrag.types.documents import Chunk, FileInfo
@@ -74,7 +75,9 @@ class RerankStage:
         window = found.ranked[: looking.top_k]
         if reranker is None or not window:
             return
-        candidates = candidates_of(self._store, window, found)
+        # Late interaction goes by stored vectors; reading fifty texts for it took longer than comparing them.
+        by_vector = isinstance(reranker, LateInteraction)
+        candidates = [_unread(item) for item in window] if by_vector else candidates_of(self._store, window, found)
         reranking = self._ask(reranker, found, candidates, looking, note)
         if reranking is None:
             return
@@ -153,8 +156,12 @@ def candidates_of(store: StoreWithCommunities, ranked: Sequence[Ranked], found: 
     """Results as later stages read them; one whose chunk is gone meanwhile has no text."""
     with store.snapshot():
         chunks = found.read(store, [item.key for item in ranked if item.key])
-        files = {file_id: store.file(file_id) for file_id in {chunk.file_id for chunk in chunks.values()}}
+        files = found.read_files(store, chunks.values())
     return [_candidate(item, chunks.get(item.key), files, found) for item in ranked]
+
+
+def _unread(item: Ranked) -> Candidate:
+    return Candidate(id=str(item.key), text="", score=item.final, key=item.key)
 
 
 def _candidate(item: Ranked, chunk: Chunk | None, files: Mapping[FileId, FileInfo | None], found: Found) -> Candidate:
@@ -180,7 +187,7 @@ def _candidate(item: Ranked, chunk: Chunk | None, files: Mapping[FileId, FileInf
 
 def _capped(rest: Sequence[Ranked], ceiling: float) -> list[Ranked]:
     """What the reranker did not look at, scored below what it did: the order must not contradict the scores."""
-    return [replace(item, shown=min(ceiling, item.final)) for item in rest]
+    return [replace(item, shown=ceiling) if item.final > ceiling else item for item in rest]
 
 
 def _wrong(reranking: Reranking, expected: int) -> str | None:

@@ -12,7 +12,7 @@ from hybridrag.protocols import StoreWithCommunities, WebPage
 from hybridrag.search.highlight import highlight_fragment
 from hybridrag.search.match import find_matches
 from hybridrag.types.documents import Chunk, FileInfo
-from hybridrag.types.ids import ChunkId, FileId, web_chunk_id_for
+from hybridrag.types.ids import ChunkId, web_chunk_id_for
 from hybridrag.types.queries import SearchStrategy
 from hybridrag.types.results import (
     CRAGScore,
@@ -49,9 +49,7 @@ def show(
     with store.snapshot():
         filters = found.ask.query.filters
         chunks = store.chunks_by_key([item.key for item in page if item.key], filters=filters)
-        files: dict[FileId, FileInfo | None] = {
-            file_id: store.file(file_id) for file_id in {chunk.file_id for chunk in chunks.values()}
-        }
+        files = found.read_files(store, chunks.values())
         ranks = found.ranks()
         items: list[SearchResultItem] = []
         for item in page:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import chain, zip_longest
 
 from hybridrag.language.normalise import normalise
@@ -102,9 +103,9 @@ def _replacements(text: str, words: Mapping[str, Sequence[str]], source: Expansi
     """For every word of the question that is known, the question with it replaced."""
     folded = text.casefold()
     for word, alternatives in words.items():
-        plain = normalise(word).strip()
+        plain, key = _spelled(word)
         # A graph knows thousands of aliases, and nearly all of them are not in the question.
-        if not plain or plain.casefold() not in folded:
+        if not plain or key not in folded:
             continue
         pattern = _whole_word(plain, apart=f"[{HAN}]")
         match = pattern.search(text)
@@ -115,6 +116,13 @@ def _replacements(text: str, words: Mapping[str, Sequence[str]], source: Expansi
                 for by in alternatives
                 if by.strip()
             ]
+
+
+@lru_cache(maxsize=8192)
+def _spelled(word: str) -> tuple[str, str]:
+    """A word of a list in its normal form, and that in lower case: the list is the same for every question."""
+    plain = normalise(word).strip()
+    return plain, plain.casefold()
 
 
 def expand_query(query: str, synonyms: Mapping[str, Sequence[str]], *, limit: int = MAX_EXPANSIONS) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -27,17 +27,24 @@ _NUMBER = re.compile(r"\d+")
 
 
 def find_duplicates(
-    keys: Sequence[int], texts: Mapping[int, str], vectors: Mapping[int, Float32Array]
+    keys: Sequence[int], read: Callable[[Sequence[int]], Mapping[int, str]], vectors: Mapping[int, Float32Array]
 ) -> dict[int, int]:
     """Which of the keys, best first, says the same as an earlier one: {later: earlier}.
 
     [a, b, a with one comma more] -> {third: first}
 
-    Only pairs whose vectors are near are read; a key without a vector is compared by its text alone.
+    `read` gives the texts of keys. Only pairs whose vectors are near are read; a key without a vector is compared by
+    its text alone.
     """
+    near = _near_pairs(keys, vectors)
+    bare = [place for place, key in enumerate(keys) if key not in vectors]
+    if not near and not bare:
+        return {}
+    texts = read([keys[place] for place in sorted({*bare, *(place for pair in near for place in pair)})])
+    near = [pair for pair in near if all(keys[place] in texts for place in pair)]
     shingles: dict[int, frozenset[str]] = {}
     found: dict[int, int] = {}
-    for place, pair in _near_pairs(keys, vectors, texts):
+    for place, pair in sorted(near + _same_texts(keys, bare, texts)):
         later, earlier = keys[place], keys[pair]
         if later in found or earlier in found:
             continue
@@ -50,23 +57,26 @@ def find_duplicates(
     return found
 
 
-def _near_pairs(
-    keys: Sequence[int], vectors: Mapping[int, Float32Array], texts: Mapping[int, str]
-) -> list[tuple[int, int]]:
-    """Places (later, earlier) worth comparing, in order."""
-    at = [place for place, key in enumerate(keys) if key in vectors and key in texts]
-    pairs: list[tuple[int, int]] = []
-    if len(at) > 1:
-        matrix = np.stack([vectors[keys[place]] for place in at])
-        rows, columns = np.nonzero(np.tril(matrix @ matrix.T >= NEAR_COSINE, k=-1))
-        pairs = [(at[row], at[column]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
-    bare = [place for place, key in enumerate(keys) if key not in vectors and key in texts]
+def _near_pairs(keys: Sequence[int], vectors: Mapping[int, Float32Array]) -> list[tuple[int, int]]:
+    """Places (later, earlier) whose vectors are so near that their texts may say the same."""
+    at = [place for place, key in enumerate(keys) if key in vectors]
+    if len(at) < 2:
+        return []
+    matrix = np.stack([vectors[keys[place]] for place in at])
+    rows, columns = np.nonzero(np.tril(matrix @ matrix.T >= NEAR_COSINE, k=-1))
+    return [(at[row], at[column]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
+
+
+def _same_texts(keys: Sequence[int], places: Sequence[int], texts: Mapping[int, str]) -> list[tuple[int, int]]:
+    """Places (later, earlier) that have the same text."""
     by_text: dict[str, int] = {}
-    for place in bare:
-        first = by_text.setdefault(fold(texts[keys[place]]), place)
-        if first != place:
-            pairs.append((place, first))
-    return sorted(pairs)
+    pairs: list[tuple[int, int]] = []
+    for place in places:
+        if keys[place] in texts:
+            first = by_text.setdefault(fold(texts[keys[place]]), place)
+            if first != place:
+                pairs.append((place, first))
+    return pairs
 
 
 def _shingles(text: str) -> frozenset[str]:

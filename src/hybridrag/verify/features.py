@@ -129,13 +129,15 @@ def read_all(question: Question, candidates: Sequence[Candidate]) -> Read:
 
 def best_sentence(asked: Asked, passage: Passage, heading: Passage) -> int:
     """The place of the sentence that says most of the question, its title counted in; of equal ones the first."""
-    rated = [
-        asked.coverage(presence(asked.terms, sentence.terms))
-        + 0.5 * asked.coverage(presence(asked.terms, sentence.terms, heading.terms))
-        + 0.15 * kind
-        for sentence, kind in zip(passage.sentences, kind_flags(asked, passage), strict=True)
-    ]
-    return int(np.argmax(rated)) if rated else 0
+    alone = [asked.coverage(presence(asked.terms, sentence.terms)) for sentence in passage.sentences]
+    titled = [asked.coverage(presence(asked.terms, sentence.terms, heading.terms)) for sentence in passage.sentences]
+    return _best(alone, titled, kind_flags(asked, passage))
+
+
+def _best(alone: Sequence[float], titled: Sequence[float], kinds: Sequence[bool]) -> int:
+    """The place of the best sentence by its coverage, that with the title counted in, and what kind of thing it has."""
+    rated = [own + 0.5 * all_of_it + 0.15 * kind for own, all_of_it, kind in zip(alone, titled, kinds, strict=True)]
+    return rated.index(max(rated)) if rated else 0
 
 
 def passage_features(read: Read) -> Features:
@@ -169,14 +171,15 @@ def _row(read: Read, at: int, bridge: float, cosines: Sequence[float], attribute
         name_presence(name, f"{passage.plain}\n{heading.plain}", passage.terms, heading.terms) for name in asked.names
     ]
     named = sum(places) / len(places) if places else 0.0
-    best = best_sentence(asked, passage, heading)
+    covered, covered_titled = [*map(asked.coverage, alone)], [*map(asked.coverage, titled)]
     asked_for = [asked.partial(there, attributes) for there in alone]
     kinds = kind_flags(asked, passage)
+    best = _best(covered, covered_titled, kinds)
     untold = asked.want in {Want.THING, Want.MANNER}
     return [
         asked.coverage(whole),
-        max(map(asked.coverage, alone), default=0.0),
-        max(map(asked.coverage, titled), default=0.0),
+        max(covered, default=0.0),
+        max(covered_titled, default=0.0),
         _best_pair(asked, passage, heading),
         _missing_rarest(asked, whole),
         named,
@@ -188,7 +191,7 @@ def _row(read: Read, at: int, bridge: float, cosines: Sequence[float], attribute
         0.0 if untold or not kinds else float(kinds[best]),
         0.0
         if untold
-        else max((asked.coverage(there) for there, kind in zip(titled, kinds, strict=True) if kind), default=0.0),
+        else max((there for there, kind in zip(covered_titled, kinds, strict=True) if kind), default=0.0),
         float(untold),
         _pairs_near(asked, passage),
         _numbers_missing(asked, passage.plain),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import apsw
 import numpy as np
 
-from hybridrag.protocols import Keys
+from hybridrag.protocols import EntityRow, Keys
 from hybridrag.stores.embedded.sql import marks
 from hybridrag.types.queries import SearchFilters
 
@@ -21,6 +21,8 @@ class CompiledFilter:
     file_keys: Keys | None
     chunk_keys: Keys | None = None
     """Chunks that mention an entity of a wanted type, in whatever file."""
+    entities: dict[int, EntityRow | None] = field(default_factory=dict, compare=False, repr=False)
+    """What was read so far of entities under this filter, in the state that it was compiled for."""
 
     @property
     def excludes_all(self) -> bool:
@@ -66,7 +68,7 @@ def _holds(keys: Keys | None, key: int) -> bool:
 def compile_filter(connection: apsw.Connection, filters: SearchFilters | None) -> CompiledFilter:
     """The files that satisfy every field of the filter, in the state that the connection sees."""
     if filters is None or filters.selects_all:
-        return EVERYTHING
+        return CompiledFilter(file_keys=None)
     where, values = file_conditions(filters)
     file_keys = chunk_keys = None
     if where:

@@ -22,6 +22,9 @@ from hybridrag.types.queries import SearchFilters
 MAX_ENTITIES_PER_CHUNK = 30
 """Pairs grow with the square: a chunk that lists more entities (a register, an index) says little of any pair."""
 
+REMEMBERED_ENTITIES = 4_000
+"""Entities kept in memory for each filter, until the index changes: some two megabytes."""
+
 Compile = Callable[[apsw.Connection, SearchFilters | None], CompiledFilter]
 
 
@@ -49,7 +52,19 @@ class EmbeddedGraph:
     def entities(self, keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, EntityRow]:
         """Entities by key."""
         with self._read() as connection:
-            return reads.entities(connection, keys, self._compile(connection, filters))
+            compiled = self._compile(connection, filters)
+            # An entity that every page names takes milliseconds to count, and the same ones are asked for again.
+            # The copy is a step that no other thread comes between.
+            known = compiled.entities.copy()
+            missing = [key for key in dict.fromkeys(keys) if key not in known]
+            if missing:
+                read = {**dict.fromkeys(missing), **reads.entities(connection, missing, compiled)}
+                known |= read
+                if len(known) > REMEMBERED_ENTITIES:
+                    compiled.entities.clear()
+                compiled.entities.update(read)
+            rows = ((key, known[key]) for key in keys)
+            return {key: row for key, row in rows if row is not None}
 
     def entity_ids(self, keys: Sequence[int]) -> dict[int, EntityId]:
         """The public ids of entities."""

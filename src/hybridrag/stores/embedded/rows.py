@@ -30,6 +30,7 @@ TEXT_LEVEL = 1
 FILE_COLUMNS = (
     "id, workspace, name, mime_type, title, content_hash, size, created, modified, added, chunk_count, metadata"
 )
+_FILE_NAMES = FILE_COLUMNS.split(", ")
 CHUNK_COLUMNS = (
     'c.key, c.file_key, c.id, f.id, c.ordinal, c.text, c."start", c."end", c.headings, c.page, c.line_start, '
     "c.line_end, c.language, c.tokens"
@@ -200,8 +201,7 @@ def _moment(seconds: float | None) -> datetime | None:
 
 def to_file(row: Row) -> FileInfo:
     """A row of `FILE_COLUMNS` as a value."""
-    names = [name.strip() for name in FILE_COLUMNS.split(",")]
-    values = dict(zip(names, row, strict=True))
+    values = dict(zip(_FILE_NAMES, row, strict=True))
     for name in ("created", "modified", "added"):
         seconds = values[name]
         values[name] = _moment(seconds if isinstance(seconds, float) else None)

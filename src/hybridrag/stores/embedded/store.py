@@ -509,9 +509,8 @@ class EmbeddedStore:
 
     def _compile(self, connection: apsw.Connection, filters: SearchFilters | None) -> CompiledFilter:
         """The filter for the connection's snapshot, compiled once per generation."""
-        if filters is None or filters.selects_all:
-            return compile_filter(connection, None)
-        name = (rows.read_generation(connection), filters.model_copy(update={"min_relevance": 0.0}).model_dump_json())
+        chosen = "" if filters is None or filters.selects_all else _text_of(filters)
+        name = (rows.read_generation(connection), chosen)
         with self._filters_lock:
             if name in self._filters:
                 self._filters.move_to_end(name)
@@ -522,6 +521,11 @@ class EmbeddedStore:
             while len(self._filters) > FILTER_CACHE:
                 self._filters.popitem(last=False)
         return compiled
+
+
+def _text_of(filters: SearchFilters) -> str:
+    """The same for filters that select the same."""
+    return filters.model_copy(update={"min_relevance": 0.0}).model_dump_json()
 
 
 def _prepare(connection: apsw.Connection) -> None:
