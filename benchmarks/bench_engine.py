@@ -234,17 +234,18 @@ def _teller(state: Path, so_far: Callable[[], dict[str, Any]]) -> Callable[[Prog
     return tell
 
 
-def search(size: int, folder: Path, data: Path | None) -> dict[str, Any]:
+def search(size: int, folder: Path, data: Path | None, *, count: int = QUESTIONS) -> dict[str, Any]:
     """Milliseconds of the first question of a process, and of the following ones by step."""
     titles = [title for title, _ in documents(size, data)]
-    asked = questions(titles, QUESTIONS + WARM)
+    warm = min(WARM, count)
+    asked = questions(titles, count + warm)
     settings = _settings()
     began = time.perf_counter()
     with Engine.open(folder / "index", settings=settings, embedder=make_embedder(settings)) as engine:
         opened = time.perf_counter()
         engine.search(asked[0], limit=10)
         first = time.perf_counter()
-        ways = {name: _ask(engine, asked, options) for name, options in WAYS.items()}
+        ways = {name: _ask(engine, asked, options, warm) for name, options in WAYS.items()}
     return {
         "open_ms": (opened - began) * 1000,
         "first_ms": (first - opened) * 1000,
@@ -253,14 +254,14 @@ def search(size: int, folder: Path, data: Path | None) -> dict[str, Any]:
     }
 
 
-def _ask(engine: Engine, asked: Sequence[str], options: Mapping[str, object]) -> dict[str, Any]:
+def _ask(engine: Engine, asked: Sequence[str], options: Mapping[str, object], warm: int) -> dict[str, Any]:
     whole, worked = [], []
     steps: dict[str, list[float]] = defaultdict(list)
     for number, question in enumerate(asked):
         start, began = time.perf_counter(), time.process_time()
         result = engine.search(question, limit=10, explain=True, **options)
         spent, processor = time.perf_counter() - start, time.process_time() - began
-        if number < WARM:
+        if number < warm:
             continue
         whole.append(spent * 1000)
         worked.append(processor * 1000)

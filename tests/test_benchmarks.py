@@ -35,6 +35,7 @@ def test_a_page_without_a_place_for_the_table_says_what_to_write_into_it(tmp_pat
         write_between(page, "a", "new")
 
 
+@pytest.mark.heavy
 def test_documents_that_are_made_are_always_the_same_and_of_both_languages() -> None:
     made = list(documents(40))
     assert made == list(documents(40))
@@ -77,7 +78,7 @@ def test_every_part_of_taking_in_and_every_way_of_searching_is_measured(tmp_path
     built = build(12, tmp_path, None, made_up=True)
     assert built["chunks"] >= 12
     assert {part for part in PARTS if built["parts"][part] > 0} == set(PARTS)
-    asked = search(12, tmp_path, None)
+    asked = search(12, tmp_path, None, count=2)
     assert {"keyword", "semantic", "graph", "rerank"} <= set(asked["ways"]["hybrid"]["steps"])
 
 

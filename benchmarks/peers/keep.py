@@ -17,6 +17,8 @@ from hybridrag.types.base import Float32Array
 
 PASSAGE, QUERY = b"p", b"q"
 BATCH = 64
+Row = tuple[Float32Array, Float32Array | None]
+"""A text's vector, and those of its tokens."""
 
 
 class KeptEmbedder:
@@ -50,26 +52,27 @@ class KeptEmbedder:
 
     def embed_passages(self, texts: Sequence[str], *, tokens: bool = False) -> Passages:
         """From the file, else from the model."""
-        rows: list[tuple[Float32Array, Float32Array | None]] = []
+        rows: list[Row] = []
         for first in range(0, len(texts), BATCH):
-            rows += self._look_up(PASSAGE, texts[first : first + BATCH])
+            rows += self._look_up(PASSAGE, texts[first : first + BATCH], tokens=tokens)
         return self._joined(rows, tokens=tokens)
 
     def embed_query(self, text: str, *, tokens: bool = False) -> Passages:
         """From the file, else from the model."""
-        return self._joined(self._look_up(QUERY, [text]), tokens=tokens)
+        return self._joined(self._look_up(QUERY, [text], tokens=tokens), tokens=tokens)
 
-    def _look_up(self, kind: bytes, texts: Sequence[str]) -> list[tuple[Float32Array, Float32Array | None]]:
+    def _look_up(self, kind: bytes, texts: Sequence[str], *, tokens: bool) -> list[Row]:
         keys = [_key(kind, text) for text in texts]
         with self._lock:
             found = {key: row for key in keys if (row := self._row(key)) is not None}
-            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+            # What was kept without its tokens is computed again when they are asked for.
+            known = {key for key, (_, kept) in found.items() if kept is not None or not tokens}
+            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
             if missing:
-                self._compute(kind, missing)
-                found.update((key, row) for key in missing if (row := self._row(key)) is not None)
+                found.update(self._compute(kind, missing, tokens=tokens))
         return [found[key] for key in keys]
 
-    def _row(self, key: bytes) -> tuple[Float32Array, Float32Array | None] | None:
+    def _row(self, key: bytes) -> Row | None:
         row = self._kept.execute("SELECT pooled, tokens FROM kept WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
@@ -78,20 +81,24 @@ class KeptEmbedder:
             return pooled, None
         return pooled, np.frombuffer(row[1], np.float16).astype(np.float32).reshape(-1, len(pooled))
 
-    def _compute(self, kind: bytes, missing: dict[bytes, str]) -> None:
+    def _compute(self, kind: bytes, missing: dict[bytes, str], *, tokens: bool) -> dict[bytes, Row]:
         texts = list(missing.values())
         if kind == QUERY:
-            made = self._real.embed_query(texts[0], tokens=True)
+            made = self._real.embed_query(texts[0], tokens=tokens)
         else:
-            made = self._real.embed_passages(texts, tokens=True)
+            made = self._real.embed_passages(texts, tokens=tokens)
         self.computed += len(texts)
-        # Half precision: an index packs them far smaller.
-        packed = [None] * len(texts) if made.tokens is None else [it.astype(np.float16).tobytes() for it in made.tokens]
-        rows = [(key, row.tobytes(), it) for key, row, it in zip(missing, made.pooled, packed, strict=True)]
+        rows = dict(zip(missing, zip(made.pooled, made.tokens or [None] * len(texts), strict=True), strict=True))
+        # Tokens in half precision: an index packs them far smaller.
+        kept = [
+            (key, pooled.tobytes(), None if it is None else it.astype(np.float16).tobytes())
+            for key, (pooled, it) in rows.items()
+        ]
         with self._kept:
-            self._kept.executemany("INSERT OR IGNORE INTO kept VALUES (?, ?, ?)", rows)
+            self._kept.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", kept)
+        return rows
 
-    def _joined(self, rows: Sequence[tuple[Float32Array, Float32Array | None]], *, tokens: bool) -> Passages:
+    def _joined(self, rows: Sequence[Row], *, tokens: bool) -> Passages:
         if not rows:
             return Passages(np.zeros((0, self.info.dimension), np.float32), () if tokens else None)
         pooled = np.stack([row for row, _ in rows])
