@@ -40,7 +40,10 @@ GRACE = 0.25
 """Seconds past its own timeout after which a judge or a web search is not waited for."""
 
 BEARS = 0.5
-"""A text from outside is shown when it bears on the question at least so probably."""
+"""A text from outside is shown when it bears on the question at least so probably, or more than all inside does."""
+
+LEAST_OUTSIDE = 0.1
+"""And at least so probably even where nothing inside bears on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +284,9 @@ class VerifyStage:
         judged = self._ask(standing.found, [_of_page(page) for page in pages], note)
         if judged is None:
             return None
+        least = min(BEARS, max(LEAST_OUTSIDE, max(standing.judgement.relevance, default=0.0)))
         bearing = sorted(
-            ((score, place) for place, score in enumerate(judged.relevance) if score >= BEARS), key=lambda it: -it[0]
+            ((score, place) for place, score in enumerate(judged.relevance) if score >= least), key=lambda it: -it[0]
         )
         if not bearing:
             return None
@@ -318,9 +322,14 @@ class VerifyStage:
 
 
 def _with_pages(candidates: list[Candidate], ranked: Sequence[Ranked]) -> list[Candidate]:
-    """The candidates with the texts of those that come from outside."""
+    """The candidates with the texts of those that come from outside; all by their texts then.
+
+    No search scored what is outside, and what has no score would be taken for what every search found unlike.
+    """
+    if all(item.page is None for item in ranked):
+        return candidates
     return [
-        candidate if item.page is None else replace(_of_page(item.page), score=item.final)
+        replace(candidate, scores={}) if item.page is None else replace(_of_page(item.page), score=item.final)
         for candidate, item in zip(candidates, ranked, strict=True)
     ]
 
