@@ -12,7 +12,7 @@ from hybridrag.pipeline.find import CANDIDATES, Ask, Finder, Found
 from hybridrag.pipeline.judge import Read, ReadingJudge
 from hybridrag.pipeline.record import Recorder, span
 from hybridrag.pipeline.rerank import READ, Looking, RerankStage
-from hybridrag.pipeline.show import show
+from hybridrag.pipeline.show import page_of, show
 from hybridrag.pipeline.understand import Understander
 from hybridrag.pipeline.verify import Checking, Verified, VerifyStage
 from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reranker, StoreWithCommunities, WebSearch
@@ -163,7 +163,8 @@ class Searcher:
         passing = [item for item in found.ranked if item.combined >= query.filters.min_relevance]
         first = query.options.offset
         with recorder.step(Step.HIGHLIGHT):
-            items = show(self._store, found, passing[first : first + query.options.limit], verified.extras)
+            page = page_of(passing, first, query.options.limit)
+            items = show(self._store, found, page, verified.extras)
         metrics = {name: found.metrics.get(name, StrategyMetric(enabled=False)) for name in SearchStrategy}
         return SearchResult(
             query=query,

@@ -87,7 +87,7 @@ class RerankStage:
         # A fact stands in the passage that answers; only a relation is answered by way of another passage.
         bridges = found.ask.understood.plan.type is not QueryType.LOCAL
         ordered = _order(window, reranking.scores, looking.share, bridges=bridges)
-        found.ranked = ordered + _capped(found.ranked[len(window) :], ordered[-1].final)
+        found.ranked = ordered + found.ranked[len(window) :]
 
     def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
         if not found.ask.query.options.rerank_enabled:
@@ -183,11 +183,6 @@ def _candidate(item: Ranked, chunk: Chunk | None, files: Mapping[FileId, FileInf
         language=chunk.language if chunk else "",
         scores=scores,
     )
-
-
-def _capped(rest: Sequence[Ranked], ceiling: float) -> list[Ranked]:
-    """What the reranker did not look at, scored below what it did: the order must not contradict the scores."""
-    return [replace(item, shown=ceiling) if item.final > ceiling else item for item in rest]
 
 
 def _wrong(reranking: Reranking, expected: int) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
@@ -62,6 +62,19 @@ def show(
             elif item.hit is not None:
                 items.append(_node(item, extras.get(item.hit.id, NOTHING_MORE)))
         return items
+
+
+def page_of(ranked: Sequence[Ranked], first: int, limit: int) -> list[Ranked]:
+    """So many results from place `first` on, each scored no higher than any before it.
+
+    A reranker scores the first fifty on a scale of its own; the order must not contradict the scores.
+    """
+    ceiling = min((item.final for item in ranked[:first]), default=1.0)
+    page: list[Ranked] = []
+    for item in ranked[first : first + limit]:
+        ceiling = min(ceiling, item.final)
+        page.append(item if item.final <= ceiling else replace(item, shown=ceiling))
+    return page
 
 
 def web_id(page: WebPage) -> ChunkId:
