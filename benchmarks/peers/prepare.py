@@ -80,20 +80,23 @@ def prepare(dataset: Dataset, job: Path, settings: Settings) -> dict[str, object
 
 
 def embed_wanted(job: Path, wanted: Sequence[str], file: Path, settings: Settings) -> None:
-    """Embed "document TEXT" and "query TEXT" for a runner that makes texts of its own, besides those it has already."""
+    """Embed "document TEXT" and "query TEXT" for a runner that makes texts of its own, besides those it has already.
+
+    Vectors go into `file`, the texts beside it as JSON.
+    """
+    texts = file.with_suffix(".json")
+    known = json.loads(texts.read_text(encoding="utf-8")) if texts.exists() else []
+    known = list(dict.fromkeys([*known, *wanted]))
     embedder = open_embedder(job, settings)
-    known = dict.fromkeys(wanted)
-    vectors = []
-    if file.exists():
-        kept = np.load(file)
-        known = dict.fromkeys([*(str(text) for text in kept["texts"]), *wanted])
     passages = [key.removeprefix("document ") for key in known if key.startswith("document ")]
     made = dict(zip(passages, embedder.embed_passages(passages).pooled, strict=True))
+    vectors = []
     for key in known:
         kind, _, text = key.partition(" ")
         vectors.append(made[text] if kind == "document" else embedder.embed_query(text).pooled[0])
-    np.savez(file, texts=np.array(list(known), dtype=np.str_), vectors=np.stack(vectors))
     embedder.close()
+    np.save(file, np.stack(vectors))
+    _write(texts, known)
 
 
 def _chunks(engine: Engine, dataset: Dataset) -> tuple[list[dict[str, Any]], dict[str, int]]:

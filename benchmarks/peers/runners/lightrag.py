@@ -28,7 +28,7 @@ lightrag: Any = importlib.import_module("lightrag")
 utils: Any = importlib.import_module("lightrag.utils")
 constants: Any = importlib.import_module("lightrag.constants")
 
-WANTED, VECTORS = "lightrag-wanted.json", "lightrag.npz"
+WANTED, TEXTS, VECTORS = "lightrag-wanted.json", "lightrag-own.json", "lightrag-own.npy"
 CHARACTERS_PER_TOKEN = 4
 EVERYTHING = 1_000_000
 """Tokens: no chunk is left out because an LLM could not read it."""
@@ -46,8 +46,8 @@ class Given:
         asked = [f"query {query['text']}" for query in job.queries]
         self._rows.update(zip(asked, job.query_vectors(), strict=True))
         if (job.folder / VECTORS).exists():
-            kept = np.load(job.folder / VECTORS)
-            self._rows.update(zip((str(text) for text in kept["texts"]), kept["vectors"], strict=True))
+            own = json.loads((job.folder / TEXTS).read_text(encoding="utf-8"))
+            self._rows.update(zip(own, np.load(job.folder / VECTORS), strict=True))
         self.dimension = len(next(iter(self._rows.values())))
 
     async def __call__(self, texts: Sequence[str], context: str = "document", **_: object) -> NDArray[np.float32]:
