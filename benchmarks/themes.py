@@ -5,13 +5,14 @@ python -m benchmarks.themes [--sample sample] [--data DIR] [--meetings N] [--kee
 - `sample`: the global questions of `sample/eval`. Each lists its themes and the documents that cover each of them.
 - `DIR/qmsum_val`: "summarise the meeting", asked of one meeting at a time. Its themes are the passages that answer the
   specific questions about the same meeting: what people wanted to know of it.
-- `DIR/ms_msft_earnings`: questions over quarterly calls, without labels. What is counted is how many of the calls the
-  first results are out of.
+- `DIR/ms_msft_earnings`: questions over quarterly calls of eleven fiscal years, without labels. Each year is taken for
+  a theme, since the questions are about what was said over the years.
 
-A result covers a theme when it is, or as a community shows a sentence of, a passage of one of the theme's documents.
-"semantic" are the nearest passages alone; "chunks" leaves the communities among the results uncounted. The thresholds
-of `hybridrag.search.themes` were set on the sample and on twelve meetings, seven of them among the first twelve; the
-meetings from the 13th on were looked at less, and `--skip 12` measures them alone but for five.
+Every question goes through `Engine.search`, once by meaning alone and once as a search does by default; the engine
+finds out by itself that the whole is asked for. A result covers a theme when it is, or as a community shows a sentence
+of, a passage of one of the theme's documents; "chunks" leaves the communities among the results uncounted. The
+thresholds of `hybridrag.search.themes` were set on the sample and on twelve meetings, seven of them among the first
+twelve; the meetings from the 13th on were looked at less, and `--skip 12` measures them alone but for five.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,24 +28,25 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Table
+from hybridrag import HYBRID, SEMANTIC, Recipe
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.community_views import view_communities
 from hybridrag.protocols import Embedder
-from hybridrag.search.blend import base_scores
-from hybridrag.search.keyword import search_keywords
-from hybridrag.search.themes import SHOWN_SENTENCES, search_themes, theme_keys
+from hybridrag.search.themes import SHOWN_SENTENCES
 from hybridrag.stores.embedded.store import EmbeddedStore
-from hybridrag.types.queries import SearchFilters, SearchWeights
+from hybridrag.types.queries import SearchFilters
+from hybridrag.types.results import SearchResult, SearchResultItem, SearchResultType
 from hybridrag.types.sources import TextDocument
 
 SAMPLE = Path("sample")
 MEETINGS = 12
 FIRST = (5, 10)
-DEPTH = 100
-"""Candidates of each search, as the engine takes."""
-WEIGHTS = SearchWeights(keyword=0.4, semantic=0.6, graph=0.0)
-"""What the weights of a global question leave when the graph is taken out."""
+WAYS: Mapping[str, Recipe] = {"semantic": SEMANTIC, "hybrid": HYBRID}
+CHUNKS = "hybrid, chunks alone"
+_YEAR = re.compile(r"FY[0-9]{2}")
+ANY = 0.0
+"""Results are counted however low their score is: by meaning alone it says little about the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +59,17 @@ class Case:
     workspace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The documents behind each of the results that one way of searching gives, in their order."""
+Found = Mapping[str, Sequence[Sequence[frozenset[str]]]]
+"""Way of searching -> for each question the documents behind each of its results, in their order."""
 
-    semantic: tuple[frozenset[str], ...]
-    covering: tuple[frozenset[str], ...]
-    chunks: tuple[frozenset[str], ...]
-    """As `covering`, with nothing behind a community."""
+
+@dataclass(frozen=True, slots=True)
+class ThemeSet:
+    """Questions about the whole, and how their documents come into an index."""
+
+    name: str
+    cases: Sequence[Case]
+    add: Callable[[Engine], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,18 +97,28 @@ def run(
 ) -> Table:
     """The share of themes covered, by set and number of results."""
     rows: list[list[object]] = []
+    for one in theme_sets(sample=sample, data=data, meetings=meetings):
+        found = ask(one, folder / one.name, embedder=embedder)
+        for first in FIRST:
+            shares = [covered(one.cases, way, first) for way in found.values()]
+            rows.append([one.name, len(one.cases), first, *(round(100 * sum(it) / len(it), 1) for it in shares)])
+    columns = ["set", "questions", "first", *(f"{way} %" for way in (*WAYS, CHUNKS))]
+    return Table("Themes covered by the first results", columns, rows)
+
+
+def theme_sets(*, sample: Path = SAMPLE, data: Path | None = None, meetings: slice = slice(None)) -> list[ThemeSet]:
+    """The sets that are there."""
+    found: list[ThemeSet] = []
     if (sample / "eval").is_dir():
-        rows += _measure("sample", folder, embedder, sample_cases(sample), sample_documents(sample))
+        found.append(ThemeSet("sample", sample_cases(sample), sample_documents(sample)))
     if data is not None and (data / "qmsum_val").is_dir():
         qmsum = data / "qmsum_val"
         cases = meeting_cases(qmsum, meetings)
-        wanted = {case.workspace for case in cases}
-        rows += _measure("qmsum_val", folder, embedder, cases, meeting_documents(qmsum, wanted))
+        found.append(ThemeSet("qmsum_val", cases, meeting_documents(qmsum, {case.workspace for case in cases})))
     if data is not None and (data / "ms_msft_earnings").is_dir():
         calls = data / "ms_msft_earnings"
-        rows += _measure("ms_msft_earnings", folder, embedder, call_cases(calls), call_documents(calls))
-    columns = ["set", "questions", "first", "semantic %", "covering %", "chunks %"]
-    return Table("Themes covered by the first results", columns, rows)
+        found.append(ThemeSet("ms_msft_earnings", call_cases(calls), call_documents(calls)))
+    return found
 
 
 # ---------------------------------------------------------------- sets
@@ -156,11 +172,12 @@ def meeting_documents(folder: Path, wanted: set[str]) -> Callable[[Engine], None
 
 
 def call_cases(folder: Path) -> list[Case]:
-    """The global questions over the calls; every call is a theme."""
-    calls: dict[str, set[str]] = {}
+    """The global questions over the calls; every fiscal year is a theme."""
+    years: dict[str, set[str]] = {}
     for entry in _corpus(folder):
-        calls.setdefault(entry["title"], set()).add(entry["_id"])
-    themes = tuple(frozenset(parts) for parts in calls.values())
+        year = _YEAR.search(entry["title"])
+        years.setdefault(year[0] if year else entry["title"], set()).add(entry["_id"])
+    themes = tuple(frozenset(parts) for parts in years.values())
     asked = [entry for entry in _lines(folder / "queries.jsonl") if entry["intent"] == "global"]
     return [Case(entry["text"], themes, "default") for entry in asked]
 
@@ -189,71 +206,62 @@ def _corpus(folder: Path) -> Iterator[dict[str, Any]]:
 # ---------------------------------------------------------------- measuring
 
 
-def _measure(
-    name: str,
-    folder: Path,
-    embedder: Embedder | None,
-    cases: Sequence[Case],
-    documents: Callable[[Engine], None],
-) -> list[list[object]]:
-    overrides = {"documents.isolate": False, "graph.extractor": "light"}
+def ask(one: ThemeSet, folder: Path, *, embedder: Embedder | None = None) -> Found:
+    """What each way of searching finds for each question, on an index that is built where it is missing."""
+    overrides = {"documents.isolate": False, "graph.extractor": "light", "search.cache_size": 0}
     settings = load_settings(env={}, overrides=overrides).settings
-    with Engine.open(folder / name, settings=settings, embedder=embedder) as engine:
+    with Engine.open(folder, settings=settings, embedder=embedder) as engine:
         if not engine.status().chunks:
-            documents(engine)
+            one.add(engine)
         store = EmbeddedStore.open(engine.path, create=False)
         try:
-            shown = [_search(store, engine.embedder(), case) for case in cases]
+            asked = {way: [_search(engine, store, case, recipe) for case in one.cases] for way, recipe in WAYS.items()}
         finally:
             store.close()
-    rows: list[list[object]] = []
-    for first in FIRST:
-        ways = (
-            [it.semantic[:first] for it in shown],
-            [it.covering[:first] for it in shown],
-            [it.chunks[:first] for it in shown],
-        )
-        shares = [round(100 * coverage(cases, way), 1) for way in ways]
-        rows.append([name, len(cases), first, *shares])
-    return rows
+    found = {way: [[behind for behind, _ in row] for row in rows] for way, rows in asked.items()}
+    found[CHUNKS] = [[behind if chunk else frozenset() for behind, chunk in row] for row in asked["hybrid"]]
+    return found
 
 
-def coverage(cases: Sequence[Case], results: Sequence[Sequence[frozenset[str]]]) -> float:
-    """The share of themes of which a document is behind some result, on average over the questions.
+def covered(cases: Sequence[Case], results: Sequence[Sequence[frozenset[str]]], first: int) -> list[float]:
+    """For each question the share of its themes of which a document is behind one of the first results.
 
-    themes {a, b} and {c}, results {b} and {d} -> 0.5
+    themes {a, b} and {c}, results {b} and {d} -> [0.5]
     """
     shares = []
     for case, found in zip(cases, results, strict=True):
-        documents = frozenset().union(*found)
+        documents = frozenset().union(*found[:first])
         shares.append(sum(not theme.isdisjoint(documents) for theme in case.themes) / len(case.themes))
-    return sum(shares) / len(shares)
+    return shares
 
 
-def _search(store: EmbeddedStore, embedder: Embedder, case: Case) -> Shown:
+def _search(engine: Engine, store: EmbeddedStore, case: Case, recipe: Recipe) -> list[tuple[frozenset[str], bool]]:
+    """The documents behind each result, and whether it is a chunk."""
     filters = SearchFilters(workspace_ids=(case.workspace,))
-    vector = embedder.embed_query(case.text).pooled[0]
-    near = dict(store.search_vector(vector, DEPTH, filters=filters))
-    words = dict(search_keywords(store, case.text, DEPTH, filters=filters).hits)
-    views = view_communities(store, theme_keys(store.communities, vector, filters=filters), filters=filters)
-    base = base_scores(words, near, WEIGHTS)
-    hits = search_themes(store, vector, list(views.values()), base, question=case.text, filters=filters)
-    told = {view.id: [sentence.chunk_key for sentence in view.sentences[:SHOWN_SENTENCES]] for view in views.values()}
-    behind = [[hit.key] if hit.key or hit.community_id is None else told[hit.community_id] for hit in hits]
-    keys = {key for found in behind for key in found} | set(near)
-    names = _documents(store, sorted(keys))
-    return Shown(
-        semantic=tuple(frozenset({names[key]}) for key in near),
-        covering=tuple(frozenset(names[key] for key in found) for found in behind),
-        chunks=tuple(frozenset({names[hit.key]} if hit.key else ()) for hit in hits),
-    )
+    search: Callable[..., SearchResult] = engine.search
+    options = {**recipe.options(), "min_relevance": ANY, "workspace_ids": filters.workspace_ids}
+    found = search(case.text, limit=max(FIRST), include_highlights=False, **options).results
+    return [(_behind(store, item, filters), item.type is SearchResultType.CHUNK) for item in found]
 
 
-def _documents(store: EmbeddedStore, keys: Sequence[int]) -> Mapping[int, str]:
-    """The name of each chunk's document; of a file, the last folder and the name."""
-    chunks = store.chunks_by_key(keys)
-    files = {file.id: "/".join(Path(file.name).parts[-2:]) for file in store.files()}
-    return {key: files[chunk.file_id] for key, chunk in chunks.items()}
+def _behind(store: EmbeddedStore, item: SearchResultItem, filters: SearchFilters) -> frozenset[str]:
+    """The documents of a result; of a community, those of the sentences that it shows."""
+    if item.type is SearchResultType.CHUNK:
+        return frozenset({_short(item.sources.file_name or "")})
+    community = item.sources.community_id
+    if item.type is not SearchResultType.COMMUNITY or community is None:
+        return frozenset()
+    keys = store.communities.find([community], filters=filters)
+    views = view_communities(store, list(keys.values()), filters=filters)
+    told = [sentence.chunk_key for view in views.values() for sentence in view.sentences[:SHOWN_SENTENCES]]
+    chunks = store.chunks_by_key(told, filters=filters)
+    files = [store.file(chunk.file_id) for chunk in chunks.values()]
+    return frozenset(_short(file.name) for file in files if file is not None)
+
+
+def _short(name: str) -> str:
+    """Of a file, the last folder and the name, as the sample's labels have it."""
+    return "/".join(Path(name).parts[-2:])
 
 
 if __name__ == "__main__":
