@@ -2,8 +2,9 @@
 
 python -m benchmarks.search --sizes 1000 10000 [--corpus FILE.jsonl.gz] [--keep FOLDER]
 
-Questions go through the real model. Passages get made-up vectors of the same shape and spread: what they are has no
-effect on time, and embedding 100,000 passages would take half an hour. The corpus has one JSON object with `title` and
+Questions go through the real model. Passages get made-up vectors of the same shape and spread, nearer to each other
+the more words they share: embedding 100,000 passages would take half an hour. Questions are then compared by such
+vectors too, so that some passages are near to them as they would be. The corpus has one JSON object with `title` and
 `text` a line, each taken as a document of its own; without one, texts that name each other are generated. With
 `--keep`, indexes stay in the folder and are not built again.
 """
@@ -11,10 +12,12 @@ effect on time, and embedding 100,000 passages would take half an hour. The corp
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -34,6 +37,9 @@ QUESTIONS = 200
 WARM = 20
 """Questions asked before the measuring: dictionaries, model and pages are loaded by then."""
 CHARACTERS_PER_TOKEN = 4
+WORDS = 65_536
+"""Rows of the table that words are looked up in; two words may share one."""
+_WORD = re.compile(r"\w+")
 COMMON = 2.4
 """What all made-up vectors have in common, in units of what each has for itself: cosines of about .85."""
 
@@ -68,9 +74,9 @@ class MadeUpPassages:
         return self._real.info
 
     def embed_passages(self, texts: Sequence[str], *, tokens: bool = False) -> Passages:
-        """Vectors drawn from the text's checksum, all about as near to one another as those of the real model are."""
-        rows = [_made_up(1, self.info.dimension, text) for text in texts]
-        pooled = np.concatenate(rows) if rows else np.zeros((0, self.info.dimension), np.float32)
+        """Vectors made of the text's words, all about as near to one another as those of the real model are."""
+        rows = [_of_words(text, self.info.dimension) for text in texts]
+        pooled = np.stack(rows) if rows else np.zeros((0, self.info.dimension), np.float32)
         if not tokens:
             return Passages(pooled)
         counts = [1 + len(text) // CHARACTERS_PER_TOKEN for text in texts]
@@ -78,12 +84,36 @@ class MadeUpPassages:
         return Passages(pooled, tuple(_made_up(count, self.info.dimension, text) for count, text in made))
 
     def embed_query(self, text: str, *, tokens: bool = False) -> Passages:
-        """The real thing: it is part of what a search takes."""
-        return self._real.embed_query(text, tokens=tokens)
+        """The real model's, which is part of what a search takes, with a made-up vector in place of the pooled one."""
+        real = self._real.embed_query(text, tokens=tokens)
+        return Passages(_of_words(text, self.info.dimension)[None, :], real.tokens)
 
     def token_spans(self, text: str) -> NDArray[np.int32]:
         """The real tokenizer's."""
         return self._real.token_spans(text)
+
+
+def _of_words(text: str, dimension: int) -> NDArray[np.float32]:
+    """A vector of length one that is the nearer to another's the more words both texts have."""
+    table = _word_vectors(dimension)
+    words = {word for run in _WORD.findall(text.casefold()) for word in _pieces(run)}
+    places = [zlib.crc32(word.encode()) % len(table) for word in words] or [0]
+    # A word in nearly every text says little; here the long ones stand for the rare ones.
+    weights = np.array([min(8, len(word)) for word in words] or [1], dtype=np.float32)
+    made = weights @ table[places]
+    made /= max(float(np.linalg.norm(made)), 1e-6)
+    made += COMMON / np.sqrt(dimension)
+    return np.asarray(made / np.linalg.norm(made), dtype=np.float32)
+
+
+def _pieces(run: str) -> list[str]:
+    """A word; of writing without spaces, pairs of characters."""
+    return [run] if run.isascii() else [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+
+
+@cache
+def _word_vectors(dimension: int) -> NDArray[np.float32]:
+    return np.random.default_rng(7).standard_normal((WORDS, dimension), dtype=np.float32)
 
 
 def _made_up(rows: int, dimension: int, text: str) -> NDArray[np.float32]:
