@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from benchmarks.bench_corpus import documents, questions
 from benchmarks.peers.runners.common import bytes_below, peak_mib
-from benchmarks.report import Table
+from benchmarks.report import Table, machine_line, write, write_between
 from benchmarks.search import MadeUpPassages
 from hybridrag import engine as engine_module
 from hybridrag import ingest as ingest_module
@@ -375,6 +375,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="holds scale_en and scale_ja")
     parser.add_argument("--keep", type=Path, metavar="FOLDER")
     parser.add_argument("--real", action="store_true", help="embed every passage, however many there are")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the markers of this file")
     parser.add_argument("--phase", choices=("build", "search"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.phase == "build":
@@ -384,8 +385,19 @@ def main() -> None:
         found = search(given.sizes[0], given.keep, given.data)
         (given.keep / "search.json").write_text(json.dumps(found), encoding="utf-8")
     else:
-        for table in run(given.sizes, data=given.data, keep=given.keep, real=given.real):
+        tables = run(given.sizes, data=given.data, keep=given.keep, real=given.real)
+        for table in tables:
             table.print()
+        print(f"  -> {write('bench_engine', tables)}")
+        if given.write is not None:
+            write_between(given.write, "engine", as_markdown(tables, given.sizes, with_data=given.data is not None))
+
+
+def as_markdown(tables: Sequence[Table], sizes: Sequence[int], *, with_data: bool) -> str:
+    """The tables as the documentation shows them."""
+    command = f"python -m benchmarks.bench_engine --sizes {' '.join(map(str, sizes))}{' --data DATA' * with_data}"
+    shown = "\n\n".join(f"{table.title}:\n\n{table.as_markdown()}" for table in tables)
+    return f"`{command}`; {machine_line()}.\n\n{shown}"
 
 
 if __name__ == "__main__":

@@ -119,6 +119,12 @@ def machine() -> dict[str, object]:
     }
 
 
+def machine_line() -> str:
+    """The machine in one line, with how busy it was: a load above its cores makes times say little."""
+    about = machine()
+    return f"{about['cpu']}, {about['cores']} cores, load {about['load']}, Python {about['python']}"
+
+
 def _cpu_model() -> str:
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.peers.compare import Contender, _quality, _run, answerable
 from benchmarks.peers.install import PEERS, CannotRun, last_line
 from benchmarks.peers.keep import KeptEmbedder
+from benchmarks.peers.made import make_dataset
 from benchmarks.peers.prepare import embed_wanted, prepare
 from benchmarks.peers.runners.common import Job, peak_mib, time_build, time_search
 
@@ -129,3 +130,13 @@ def test_the_table_names_the_version_that_is_installed() -> None:
     for peer in PEERS:
         version = peer.requirements[-1 if peer.name == "txtai" else 0].partition("==")[2]
         assert version in peer.label
+
+
+@pytest.mark.heavy
+def test_a_data_set_of_any_size_can_be_made_and_its_passages_need_no_model(tmp_path: Path, settings: Settings) -> None:
+    made = load_dataset(make_dataset(6, tmp_path / "made"))
+    assert len(made.documents) == 6
+    prepare(made, tmp_path / "job", settings, made_up=True)
+    job = Job.read(tmp_path / "job")
+    np.testing.assert_allclose(np.linalg.norm(job.vectors(), axis=1), 1.0, atol=1e-5)
+    assert len(job.query_vectors()) == len(made.queries)

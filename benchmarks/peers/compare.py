@@ -26,6 +26,8 @@ SECONDS = 3 * 3600
 ROUNDS = 3
 """Once without the vectors of its own texts, once with them, and once more where that made it ask for others."""
 MEBIBYTE = 1 << 20
+QUALITIES = 4
+"""Columns, after the name, that say how good a search is."""
 COLUMNS = (
     *("search", "Recall@5", "Recall@10", "nDCG@10", "MRR@10", "p50 ms", "p95 ms", "CPU ms", "first ms"),
     *("index s", "build MiB", "search MiB", "disk MiB"),
@@ -52,28 +54,32 @@ class Contender:
     build_variant: str = ""
 
 
-def compare(dataset: Dataset, peers: Sequence[Peer], *, jobs: Path, environments: Path) -> Comparison:
+def compare(
+    dataset: Dataset, peers: Sequence[Peer], *, jobs: Path, environments: Path, made_up: bool = False
+) -> Comparison:
     """Every library on the questions of the data set that documents are marked for.
 
-    What cannot run is named in the notes with its reason.
+    With `made_up`, passages have vectors that mean nothing, and quality is left out. What cannot run is named in the
+    notes with its reason.
     """
     job = jobs / dataset.name.replace("/", "-")
-    made = prepare(dataset, job, settings_of())
+    made = prepare(dataset, job, settings_of(), made_up=made_up)
     _say(f"{dataset.name}: {made}")
     unspaced = any(query.language == "ja" for query in dataset.queries)
-    contenders: list[Callable[[], list[Contender]]] = [lambda: [_ours(dataset)]]
+    contenders: list[Callable[[], list[Contender]]] = [lambda: [_ours(dataset, made_up=made_up)]]
     contenders += [_peer(peer, environments, unspaced=unspaced) for peer in peers]
     rows: list[list[object]] = []
     failed: list[str] = []
     for make in contenders:
         try:
             for contender in make():
-                rows += _rows(contender, dataset, job)
+                rows += _rows(contender, dataset, job, made_up=made_up)
         except CannotRun as reason:
             failed.append(str(reason))
             _say(str(reason))
     title = f"{dataset.name}: {made['chunks']:,} chunks, {len(dataset.queries)} questions"
-    return Comparison(dataset.name, Table(title, COLUMNS, rows), tuple(_notes(made, dataset) + failed))
+    columns = (COLUMNS[0], *COLUMNS[1 + QUALITIES :]) if made_up else COLUMNS
+    return Comparison(dataset.name, Table(title, columns, rows), tuple(_notes(made, dataset, made_up=made_up) + failed))
 
 
 def answerable(dataset: Dataset) -> Dataset:
@@ -81,10 +87,10 @@ def answerable(dataset: Dataset) -> Dataset:
     return replace(dataset, queries=tuple(query for query in dataset.queries if query.has_evidence))
 
 
-def _ours(dataset: Dataset) -> Contender:
-    command = (sys.executable, "-m", "benchmarks.peers.ours")
+def _ours(dataset: Dataset, *, made_up: bool) -> Contender:
+    command = (sys.executable, "-m", "benchmarks.peers.ours", "--dataset", str(dataset.path))
     variants = tuple((recipe, f"hybridrag {recipe}") for recipe in RECIPES)
-    return Contender("hybridrag", (*command, "--dataset", str(dataset.path)), variants)
+    return Contender("hybridrag", (*command, "--made-up") if made_up else command, variants)
 
 
 def _peer(peer: Peer, environments: Path, *, unspaced: bool) -> Callable[[], list[Contender]]:
@@ -104,17 +110,20 @@ def _peer(peer: Peer, environments: Path, *, unspaced: bool) -> Callable[[], lis
     return make
 
 
-def _rows(contender: Contender, dataset: Dataset, job: Path) -> list[list[object]]:
+def _rows(contender: Contender, dataset: Dataset, job: Path, *, made_up: bool) -> list[list[object]]:
     index = job / "indexes" / contender.label
-    built = _run(contender, "build", contender.build_variant, job, index)
+    built = _run(contender, "build", contender.build_variant, job, index, made_up=made_up)
     rows = []
     for variant, label in contender.variants:
-        asked = _run(contender, "search", variant, job, index)
-        rows.append([label, *_quality(dataset, asked["rankings"]), *_speed(asked), *_size(built, asked)])
+        asked = _run(contender, "search", variant, job, index, made_up=made_up)
+        quality = [] if made_up else _quality(dataset, asked["rankings"])
+        rows.append([label, *quality, *_speed(asked), *_size(built, asked)])
     return rows
 
 
-def _run(contender: Contender, phase: str, variant: str, job: Path, index: Path) -> dict[str, Any]:
+def _run(
+    contender: Contender, phase: str, variant: str, job: Path, index: Path, *, made_up: bool = False
+) -> dict[str, Any]:
     """One process; once more where it wanted vectors that it had not been given.
 
     Raises:
@@ -135,7 +144,7 @@ def _run(contender: Contender, phase: str, variant: str, job: Path, index: Path)
             return found
         texts = json.loads(wanted.read_text(encoding="utf-8"))
         _say(f"  embedding {len(texts):,} texts that {contender.label} makes")
-        embed_wanted(job, texts, job / f"{contender.label}-own.npy", settings_of())
+        embed_wanted(job, texts, job / f"{contender.label}-own.npy", settings_of(), made_up=made_up)
         wanted.unlink()
     raise CannotRun(f"{contender.label} did not {phase}: it wants other vectors every time.")
 
@@ -179,10 +188,11 @@ def _size(built: dict[str, Any], asked: dict[str, Any]) -> list[object]:
     return [round(built["seconds"], 1), *memory, round(built["bytes"] / MEBIBYTE, 1)]
 
 
-def _notes(made: dict[str, object], dataset: Dataset) -> list[str]:
+def _notes(made: dict[str, object], dataset: Dataset, *, made_up: bool) -> list[str]:
     graph = f"Graph: {made['entities']:,} entities, {made['relations']:,} relations."
     embedding = f"Embedding a question: {made['query_ms']} ms at the median, on top of every search by meaning."
-    return [*dataset.notes, graph, embedding]
+    drawn = "Vectors of passages are made up; drawing them is part of hybridrag's `index s`, and of nobody else's."
+    return [*dataset.notes, graph, embedding, *([drawn] if made_up else [])]
 
 
 def _say(text: str) -> None:

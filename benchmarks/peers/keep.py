@@ -112,5 +112,13 @@ class KeptEmbedder:
         self._kept.close()
 
 
+class DrawnEmbedder(KeptEmbedder):
+    """The same for questions; passages are asked anew each time, of an embedder that draws their vectors."""
+
+    def embed_passages(self, texts: Sequence[str], *, tokens: bool = False) -> Passages:
+        """As they are drawn."""
+        return self._real.embed_passages(texts, tokens=tokens)
+
+
 def _key(kind: bytes, text: str) -> bytes:
     return blake2b(kind + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -26,10 +26,11 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--variant", default="hybrid")
     parser.add_argument("--dataset", type=Path, required=True)
+    parser.add_argument("--made-up", action="store_true", help="passages have made-up vectors")
     given = parser.parse_args()
     dataset = load_dataset(given.dataset)
     settings = settings_of()
-    embedder = open_embedder(given.job, settings)
+    embedder = open_embedder(given.job, settings, made_up=given.made_up)
     embedder.token_spans("The model is loaded before the clock starts, as every library's vectors are.")
 
     def build(_: Job, index: Path) -> None:

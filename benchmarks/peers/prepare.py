@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.keep import KeptEmbedder
+from benchmarks.peers.keep import DrawnEmbedder, KeptEmbedder
+from benchmarks.search import MadeUpPassages
 from hybridrag.config import Settings, load_settings
 from hybridrag.documents.chunk import passage_text
 from hybridrag.engine import Engine
@@ -33,8 +34,13 @@ def settings_of(extractor: str = "light") -> Settings:
     return load_settings(env={}, overrides=overrides).settings
 
 
-def open_embedder(job: Path, settings: Settings) -> KeptEmbedder:
-    """The model of the settings; what it once made for this job comes from a file."""
+def open_embedder(job: Path, settings: Settings, *, made_up: bool = False) -> KeptEmbedder:
+    """The model of the settings; what it once made for this job comes from a file.
+
+    With `made_up`, passages get vectors that mean nothing and are drawn rather than kept.
+    """
+    if made_up:
+        return DrawnEmbedder(job / VECTORS, lambda: MadeUpPassages(make_embedder(settings)))
     return KeptEmbedder(job / VECTORS, lambda: make_embedder(settings))
 
 
@@ -46,14 +52,14 @@ def take_in(engine: Engine, dataset: Dataset) -> None:
         engine.add(list(dataset.files))
 
 
-def prepare(dataset: Dataset, job: Path, settings: Settings) -> dict[str, object]:
+def prepare(dataset: Dataset, job: Path, settings: Settings, *, made_up: bool = False) -> dict[str, object]:
     """Write the job of a data set into a folder; says how long embedding it took.
 
     An index is built on the way, for its chunks and its graph, and because whatever text it has embedded is then
     known: building it again, timed, asks the model for nothing.
     """
     job.mkdir(parents=True, exist_ok=True)
-    embedder = open_embedder(job, settings)
+    embedder = open_embedder(job, settings, made_up=made_up)
     began = time.perf_counter()
     with Engine.open(job / PREPARED, settings=settings, embedder=embedder) as engine:
         take_in(engine, dataset)
@@ -79,7 +85,7 @@ def prepare(dataset: Dataset, job: Path, settings: Settings) -> dict[str, object
     }
 
 
-def embed_wanted(job: Path, wanted: Sequence[str], file: Path, settings: Settings) -> None:
+def embed_wanted(job: Path, wanted: Sequence[str], file: Path, settings: Settings, *, made_up: bool = False) -> None:
     """Embed "document TEXT" and "query TEXT" for a runner that makes texts of its own, besides those it has already.
 
     Vectors go into `file`, the texts beside it as JSON.
@@ -87,7 +93,7 @@ def embed_wanted(job: Path, wanted: Sequence[str], file: Path, settings: Setting
     texts = file.with_suffix(".json")
     known = json.loads(texts.read_text(encoding="utf-8")) if texts.exists() else []
     known = list(dict.fromkeys([*known, *wanted]))
-    embedder = open_embedder(job, settings)
+    embedder = open_embedder(job, settings, made_up=made_up)
     passages = [key.removeprefix("document ") for key in known if key.startswith("document ")]
     made = dict(zip(passages, embedder.embed_passages(passages).pooled, strict=True))
     vectors = []
