@@ -118,10 +118,10 @@ def time_search(job: Job, index: Path, open_index: Callable[[Job, Path], Search]
         search(number, LIMIT)
     times, worked, rankings = [], [], []
     for number in range(len(job.queries)):
-        start, began = time.perf_counter(), time.process_time()
+        start, processor = time.perf_counter(), time.process_time()
         found = search(number, LIMIT)
         times.append((time.perf_counter() - start) * 1000)
-        worked.append((time.process_time() - began) * 1000)
+        worked.append((time.process_time() - processor) * 1000)
         ranking = list(dict.fromkeys(found))
         if len(ranking) < ENOUGH_DOCUMENTS <= len(found):
             ranking = list(dict.fromkeys([*ranking, *search(number, MOST_RESULTS)]))
