@@ -118,6 +118,7 @@ def tune_command(
                 ctx.exit(INTERRUPTED)
         train, other = dataset_halves(data)
         embedder = RememberingEmbedder(engine.embedder())
+        current = _current(loaded, knobs)
 
         def measure(half: Dataset) -> TuneMeasure:
             return _measure(partial(_trial, engine, embedder, config), half, recipe, metric)
@@ -126,9 +127,9 @@ def tune_command(
             measure(train),
             measure(other),
             knobs=knobs,
-            current=_current(loaded, knobs),
+            current=current,
             grid=grid,
-            on_trial=None if quiet or as_json else _tell,
+            on_trial=None if quiet or as_json else partial(_tell, current),
         )
     if write is not None and found.is_worth_it:
         _write(write, found)
@@ -195,8 +196,9 @@ def _relevant(choice: SettingsChoice, kind: str) -> SettingKey:
     return tuple(sorted((key, value) for key, value in choice.items() if not key.startswith(WEIGHTS) or own in key))
 
 
-def _tell(trial: TuneTrial) -> None:
-    click.echo(f"{trial.mean:.4f}  {', '.join(f'{key} {value}' for key, value in trial.choice.items())}", err=True)
+def _tell(current: SettingsChoice, trial: TuneTrial) -> None:
+    changed = [f"{key} {value}" for key, value in trial.choice.items() if current[key] != value]
+    click.echo(f"{trial.mean:.4f}  {', '.join(changed) or 'what is set'}", err=True)
 
 
 def _write(file: Path, found: Tuned) -> None:
