@@ -234,14 +234,16 @@ def _teller(state: Path, so_far: Callable[[], dict[str, Any]]) -> Callable[[Prog
     return tell
 
 
-def search(size: int, folder: Path, data: Path | None, *, count: int = QUESTIONS) -> dict[str, Any]:
+def search(size: int, folder: Path, data: Path | None, *, made_up: bool, count: int = QUESTIONS) -> dict[str, Any]:
     """Milliseconds of the first question of a process, and of the following ones by step."""
     titles = [title for title, _ in documents(size, data)]
     warm = min(WARM, count)
     asked = questions(titles, count + warm)
     settings = _settings()
     began = time.perf_counter()
-    with Engine.open(folder / "index", settings=settings, embedder=make_embedder(settings)) as engine:
+    real = make_embedder(settings)
+    embedder = MadeUpPassages(real) if made_up else real
+    with Engine.open(folder / "index", settings=settings, embedder=embedder) as engine:
         opened = time.perf_counter()
         engine.search(asked[0], limit=10)
         first = time.perf_counter()
@@ -382,7 +384,7 @@ def main() -> None:
         found = build(given.sizes[0], given.keep, given.data, made_up=not given.real)
         (given.keep / "build.json").write_text(json.dumps(found), encoding="utf-8")
     elif given.phase == "search":
-        found = search(given.sizes[0], given.keep, given.data)
+        found = search(given.sizes[0], given.keep, given.data, made_up=not given.real)
         (given.keep / "search.json").write_text(json.dumps(found), encoding="utf-8")
     else:
         tables = run(given.sizes, data=given.data, keep=given.keep, real=given.real)

@@ -78,7 +78,7 @@ def test_every_part_of_taking_in_and_every_way_of_searching_is_measured(tmp_path
     built = build(12, tmp_path, None, made_up=True)
     assert built["chunks"] >= 12
     assert {part for part in PARTS if built["parts"][part] > 0} == set(PARTS)
-    asked = search(12, tmp_path, None, count=2)
+    asked = search(12, tmp_path, None, made_up=True, count=2)
     assert {"keyword", "semantic", "graph", "rerank"} <= set(asked["ways"]["hybrid"]["steps"])
 
 
