@@ -94,7 +94,8 @@ def embed_wanted(job: Path, wanted: Sequence[str], file: Path, settings: Setting
     known = json.loads(texts.read_text(encoding="utf-8")) if texts.exists() else []
     known = list(dict.fromkeys([*known, *wanted]))
     embedder = open_embedder(job, settings, made_up=made_up)
-    passages = [key.removeprefix("document ") for key in known if key.startswith("document ")]
+    # Texts of like length together: a batch takes as long as its longest.
+    passages = sorted((key.removeprefix("document ") for key in known if key.startswith("document ")), key=len)
     made = dict(zip(passages, embedder.embed_passages(passages).pooled, strict=True))
     vectors = []
     for key in known:
