@@ -27,6 +27,7 @@ from hybridrag.types.results import (
     SufficiencyEvaluation,
 )
 from hybridrag.verify.correct import Correction, Situation, next_correction
+from hybridrag.verify.follow import find_leads, is_about, missing_names
 from hybridrag.verify.grade import BR_016, Bounds, grade, set_score
 from hybridrag.verify.intent import match_intent
 from hybridrag.verify.refine import refine
@@ -266,27 +267,68 @@ class VerifyStage:
         return self._judged(self._find(again, recorder), note)
 
     def _from_web(self, correction: Correction, standing: _Standing, note: Note, until: float) -> _Standing | None:
-        web = self._web
-        if web is None:
-            return None
-        timeout = max(0.1, min(self._checking.web_timeout, until - time.monotonic()))
-        text = correction.query or standing.found.ask.query.text
-        work = partial(web.search, text, limit=self._checking.web_results, timeout=timeout)
+        """The standing with what the question finds outside, and what that leads to in turn."""
+        asked = self._outside(correction.query or standing.found.ask.query.text, note, until)
+        tried = self._with_pages(asked, standing, note) if asked else None
+        best = tried if tried is not None and tried.score > standing.score else standing
+        if grade(best.score, self._checking.bounds).relevance is CRAGVerdict.CORRECT:
+            return tried
+        led = self._led_outside(best, note, until)
+        return led if led is not None and led.score > best.score else tried
+
+    def _outside(self, text: str, note: Note, until: float) -> list[WebPage]:
+        """The pages that a search of the web finds; none where it fails."""
+        timeout = min(self._checking.web_timeout, until - time.monotonic())
+        if self._web is None or timeout <= 0:
+            return []
+        work = partial(self._web.search, text, limit=self._checking.web_results, timeout=timeout)
         timed = Leg("web", work, seconds=timeout + GRACE).result()
         answer = timed.value
         if answer is None or isinstance(answer, Err):
             reason = timed.error or (str(answer.error) if isinstance(answer, Err) else "")
             note.degrade(f"The web was not searched: {reason}")
+            return []
+        return list(answer.value)
+
+    def _led_outside(self, standing: _Standing, note: Note, until: float) -> _Standing | None:
+        """The standing with the pages about what its best results name, each after the result that names it."""
+        found, ranked = standing.found, list(standing.found.ranked)
+        there = {item.page.url for item in ranked if item.page is not None}
+        leads = find_leads(found.question, standing.candidates, standing.judgement.relevance)
+        for lead in leads:
+            leader = standing.candidates[lead.place].id
+            place = next((at for at, item in enumerate(ranked) if self._id_of(item, found) == leader), len(ranked))
+            pages = [page for page in self._outside(lead.name, note, until) if is_about(page.title, lead.name)]
+            for page in pages[:1]:
+                if page.url not in there:
+                    shown = ranked[min(place, len(ranked) - 1)].final
+                    ranked.insert(place + 1, Ranked(0, 1.0, max(LOWEST_SHOWN, shown), page=page, shown=shown, led=True))
+                    there.add(page.url)
+        if len(ranked) == len(found.ranked):
             return None
-        pages = list(answer.value)
-        if not pages:
-            return None
+        note.details["followed"] = [lead.name for lead in leads]
+        return self._judged(replace(found, ranked=ranked), note)
+
+    def _id_of(self, item: Ranked, found: Found) -> str:
+        if item.page is not None:
+            return web_id(item.page)
+        chunk = found.read(self._store, [item.key]).get(item.key)
+        return str(chunk.id) if chunk else ""
+
+    def _with_pages(self, pages: list[WebPage], standing: _Standing, note: Note) -> _Standing | None:
+        """The standing with those pages before it that bear on the question."""
         judged = self._ask(standing.found, [_of_page(page) for page in pages], note)
         if judged is None:
             return None
         least = min(BEARS, max(LEAST_OUTSIDE, max(standing.judgement.relevance, default=0.0)))
+        missing = missing_names(standing.found.question, standing.candidates)
         bearing = sorted(
-            ((score, place) for place, score in enumerate(judged.relevance) if score >= least), key=lambda it: -it[0]
+            (
+                (score, place)
+                for place, score in enumerate(judged.relevance)
+                if score >= least or any(is_about(pages[place].title, name) for name in missing)
+            ),
+            key=lambda it: -it[0],
         )
         if not bearing:
             return None
