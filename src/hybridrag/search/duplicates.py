@@ -23,6 +23,9 @@ ROW = 3
 CHARACTER_ROW = 6
 """The same for text without spaces."""
 
+LENGTH_SHARE = 0.75
+"""How long the shorter of two that say the same is at least: less than SAME_SHARE, for words differ in length."""
+
 _NUMBER = re.compile(r"\d+")
 
 
@@ -46,7 +49,7 @@ def find_duplicates(
     found: dict[int, int] = {}
     for place, pair in sorted(near + _same_texts(keys, bare, texts)):
         later, earlier = keys[place], keys[pair]
-        if later in found or earlier in found:
+        if later in found or earlier in found or not _about_as_long(texts[later], texts[earlier]):
             continue
         for key in (later, earlier):
             if key not in shingles:
@@ -65,6 +68,12 @@ def _near_pairs(keys: Sequence[int], vectors: Mapping[int, Float32Array]) -> lis
     matrix = np.stack([vectors[keys[place]] for place in at])
     rows, columns = np.nonzero(np.tril(matrix @ matrix.T >= NEAR_COSINE, k=-1))
     return [(at[row], at[column]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
+
+
+def _about_as_long(one: str, other: str) -> bool:
+    """Whether two texts may share the most of their words; the rows of a much longer one are mostly its own."""
+    short, long = sorted((len(one), len(other)))
+    return short >= LENGTH_SHARE * long
 
 
 def _same_texts(keys: Sequence[int], places: Sequence[int], texts: Mapping[int, str]) -> list[tuple[int, int]]:
