@@ -191,3 +191,17 @@ def test_brackets_that_tell_something_keep_their_names(question: str, names: lis
 )
 def test_persons_and_years_that_are_asked_for_are_no_sides(question: str, names: list[str]) -> None:
     assert list(classify(question).extracted_entities) == names
+
+
+def test_words_that_the_graph_knows_as_names_stay_words_of_the_question() -> None:
+    known = ["静かな港", "作者", "先"]
+    found = classify("『静かな港』の作者の在住地は何市ですか", known_names=lambda _: known)
+    assert (found.type.value, found.extracted_entities) == ("relationship", ("静かな港",))
+    english = classify("Where was the director of Quiet Harbour born?", known_names=lambda _: ["director"])
+    assert (english.type.value, english.extracted_entities) == ("relationship", ("Quiet Harbour",))
+    assert classify("作者", known_names=lambda _: known).extracted_entities == ("作者",)
+
+
+def test_a_known_name_in_quotation_marks_takes_them_along() -> None:
+    found = classify("『静かな港』と『夜汽車』、先に出たのはどちらですか", known_names=lambda _: ["静かな港", "夜汽車"])
+    assert (found.type.value, found.extracted_entities) == ("relationship", ("静かな港", "夜汽車"))

@@ -13,6 +13,10 @@ from hybridrag.queries.find_names import identifiers, known_spans, quoted_names,
 from hybridrag.queries.read_english import Word, capitalised_names, raw_words, with_names
 from hybridrag.queries.read_japanese import Phrase, noun_names, phrases
 from hybridrag.queries.signals import Span
+from hybridrag.queries.words_english import COMMON
+from hybridrag.queries.words_japanese import PLAIN
+
+_WORDS = COMMON | PLAIN
 
 KnownNames = Callable[[str], Sequence[str]]
 """Question -> the names in it that the graph knows, as the question writes them."""
@@ -49,11 +53,26 @@ def read_question(text: str, *, known_names: KnownNames | None = None) -> Readin
     language = detect(plain)
     raw = raw_words(plain)
     capitalised = capitalised_names(plain, raw)
-    known = known_spans(plain, known_names(text)) if known_names else []
+    quoted = quoted_names(plain)
+    known = _as_quoted(_without_words(plain, known_spans(plain, known_names(text))), quoted) if known_names else []
     japanese = morphemes(plain) if JAPANESE_TEXT.search(plain) and language != "zh" else []
     written = identifiers(plain) + capitalised + (noun_names(plain, japanese) if language == "ja" else [])
-    names = with_asides(plain, settled(_without_parts(plain, known, capitalised), quoted_names(plain), written))
+    names = with_asides(plain, settled(_without_parts(plain, known, capitalised), quoted, written))
     return Reading(normal, language, names, with_names(raw, names), phrases(plain, japanese, names))
+
+
+def _without_words(text: str, known: Sequence[Span]) -> list[Span]:
+    """The known names less those that the question uses as plain words: 作者, the director.
+
+    A graph knows such words as names where documents write about them. Alone, they are what is asked about.
+    """
+    return [span for span in known if (word := text[span.start : span.end]) == text or word not in _WORDS]
+
+
+def _as_quoted(known: Sequence[Span], quoted: Sequence[Span]) -> list[Span]:
+    """The known names, each with its quotation marks where it stands in them: 『静かな港』."""
+    marked = {(span.start, span.end): span for span in quoted}
+    return [marked.get((span.start, span.end), span) for span in known]
 
 
 def _without_parts(text: str, known: Sequence[Span], capitalised: Sequence[Span]) -> list[Span]:

@@ -175,3 +175,7 @@ NAME_ENDINGS = _words(
     """
 )
 """What makes a name of the nouns before it: 北浜研究所."""
+PLAIN = (
+    ENTITIES | CATEGORIES | NO_SIDE | TRANSPARENT | PRONOUNS | DEPENDENT | GENERIC_KATAKANA | BROAD | COUNTED | NO_NAME
+)
+"""Words that name nothing by themselves."""
