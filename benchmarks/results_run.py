@@ -130,8 +130,8 @@ def _count(chosen: ResultSet, limit: int | None) -> int | None:
 
 def names_of(chosen: ResultSet) -> list[str]:
     """The ways in which a set is asked."""
-    names = [recipe.name for recipe in BY_SCORE if not chosen.only or recipe.name in chosen.only]
-    return [*names, *(f"{RRF}{recipe.name}" for recipe in BY_RANK)]
+    names = [*(recipe.name for recipe in BY_SCORE), *(f"{RRF}{recipe.name}" for recipe in BY_RANK)]
+    return [name for name in names if not chosen.only or name in chosen.only]
 
 
 def _searches(engine: Engine, stack: ExitStack, embedder: Embedder | None) -> dict[str, EvalSearch]:

@@ -133,7 +133,7 @@ def adds(measured: Measured) -> str:
         steps = (("fusion", best, "no-graph"), *STEPS)
         changes = [difference(run, before, after, chosen.metric) for _, before, after in steps]
         if any(change is not None for change in changes):
-            rows.append([chosen.name, *("-" if it is None else _change(it) for it in changes)])
+            rows.append([chosen.name, *map(_cell_of_change, changes)])
     return _table(["set", "fusing words and meaning", *(name for name, _, _ in STEPS)], rows)
 
 
@@ -168,19 +168,27 @@ def merged(measured: Measured) -> str:
 
 
 def fusion(measured: Measured) -> str:
-    """`score` against `rrf`, without and with reranking."""
-    rows = []
+    """`score` against `rrf`, without and with reranking; the last line is the mean of the sets."""
+    rows, means = [], []
     for chosen, run in measured.runs:
-        row = [f"{chosen.name} ({chosen.metric})"]
-        for recipe in ("hybrid-no-rerank", "hybrid"):
-            change = difference(run, f"{RRF}{recipe}", recipe, chosen.metric)
-            row += [_short(mean_of(run, name, chosen.metric)) for name in (recipe, f"{RRF}{recipe}")]
-            row.append("-" if change is None else _change(change))
-        rows.append(row)
+        pairs = [(recipe, f"{RRF}{recipe}") for recipe in ("hybrid-no-rerank", DEFAULT)]
+        found = [[mean_of(run, name, chosen.metric) for name in pair] for pair in pairs]
+        changes = [difference(run, rrf, score, chosen.metric) for score, rrf in pairs]
+        if all(change is None for change in changes):
+            continue
+        cells = [[*map(_short, values), _cell_of_change(change)] for values, change in zip(found, changes, strict=True)]
+        rows.append([f"{chosen.name} ({chosen.metric})", *cells[0], *cells[1]])
+        means.append([value.mean if value else np.nan for values in found for value in values])
+    if rows:
+        rows.append(["mean of the sets", *_mean_cells(np.mean(np.asarray(means), axis=0).tolist())])
     columns = ["score", "rrf", "difference"]
-    return _table(
-        ["set", *(f"{name}, not reranked" for name in columns), *(f"{name}, reranked" for name in columns)], rows
-    )
+    both = [f"{name}, {how}" for how in ("not reranked", "reranked") for name in columns]
+    return _table(["set", *both], rows)
+
+
+def _mean_cells(means: Sequence[float]) -> list[str]:
+    pairs = [means[:2], means[2:]]
+    return [cell for a, b in pairs for cell in (_percent(a), _percent(b), f"{100 * (a - b):+.1f}")]
 
 
 def whole(measured: Measured) -> str:
@@ -354,6 +362,10 @@ def _short(value: BootstrapInterval | None) -> str:
 
 def _cell_of(values: Iterable[float]) -> str:
     return _range(bootstrap_interval(list(values)))
+
+
+def _cell_of_change(change: PairedDifference | None) -> str:
+    return "-" if change is None else _change(change)
 
 
 def _change(change: PairedDifference) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.results import PARTS, main, put
+from benchmarks.results_index import measure_apart
 from benchmarks.results_misses import LINKED, NAMED, NAMESAKE, NO_START, UNLINKED, find_misses, kind_of
 from benchmarks.results_run import BY_SCORE, RRF, Keep, kept_run, names_of, run_set
 from benchmarks.results_sets import LOCAL, RELATIONSHIP, SETS, ResultSet, answerable, merge, plain, without_titles
@@ -135,6 +136,13 @@ def test_a_set_that_is_not_there_is_one_sentence_and_the_others_go_on(
     assert "There is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.heavy
+def test_indexing_is_measured_in_a_process_of_its_own_with_the_real_model(data: Path, tmp_path: Path) -> None:
+    found = measure_apart(data / "2wikimultihopqa", tmp_path / "index")
+    assert (found["documents"], found["failed"], found["chunks"], found["llm_tokens"]) == (4, 0, 4, 0)
+    assert all(float(str(found[name])) > 0 for name in ("seconds", "peak_mib", "size_mib", "entities"))
+
+
 # Tables
 
 
@@ -160,6 +168,7 @@ def test_fusion_holds_score_against_rrf() -> None:
     ways: Rankings = {"hybrid": {"a": ("1",)}, f"{RRF}hybrid": {}}
     made = tables(Measured([(chosen, _run("s", ways, {"a": {"1": 1}}))]))["fusion"]
     assert "| 100.0 | 0.0 | **+100.0 [+100.0, +100.0]** |" in made
+    assert "| mean of the sets |" in made
 
 
 def test_the_merged_corpus_is_compared_with_each_set_alone() -> None:
