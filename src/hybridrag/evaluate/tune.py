@@ -78,6 +78,7 @@ TUNE_KNOBS: tuple[TuneKnob, ...] = (
         "fusion",
         ({"search.fusion": "score"}, *({"search.fusion": "rrf", "search.rrf_k": k} for k in (5, 20, 60, 120))),
     ),
+    _knob("search.rrf_k", 5, 10, 20, 60, 120, usual=False),
     _weight_knob("local", 0.35, 0.35, 0.30),
     _weight_knob("relationship", 0.20, 0.20, 0.60),
     _weight_knob("global", 0.20, 0.30, 0.50),
@@ -103,8 +104,8 @@ TUNE_KNOBS: tuple[TuneKnob, ...] = (
         usual=False,
     ),
 )
-"""What can be tuned. `search.min_relevance` is for the metric `F1@10`, `verify.bounds` for `verdict` with the recipe
-`corrective`: no other metric gains by them."""
+"""What can be tuned. Not usual, for no other metric gains by them: `search.rrf_k` is for `search.fusion = "rrf"`,
+`search.min_relevance` for the metric `F1@10`, `verify.bounds` for `verdict` with the recipe `corrective`."""
 
 
 @dataclass(frozen=True, slots=True)
