@@ -48,7 +48,7 @@ tests: $(DEV)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
 
 bench: $(DEV) ## speed, memory and other libraries beside it, as tables; BENCH="--sizes 1000 --data DIR"
-	@echo "==> Benchmarks: the first answers come at once, all of them within the hour"
+	@echo "==> Benchmarks: the first answers come at once, all of them within an hour or two"
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 bench-large: $(DEV) ## the same engine with a million chunks; stop it and start it again as you like
