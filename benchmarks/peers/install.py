@@ -20,7 +20,8 @@ class Peer:
     variants: tuple[str, ...] = ("",)
     """The ways in which it searches one index."""
     splits_words: bool = False
-    """Whether it searches by words: for a language without spaces it is tried with the words split beforehand too."""
+    """Whether it searches by words: for a language without spaces it is tried with the words split beforehand too.
+    Not where its own tokenizer takes such writing character by character: splitting changes nothing there."""
     note: str = ""
 
 
@@ -43,7 +44,6 @@ PEERS = (
         "haystack",
         "haystack-ai 3.4.0 BM25 + vectors, RRF",
         ("haystack-ai==3.4.0",),
-        splits_words=True,
         note="in-memory BM25 and embedding retrievers, joined by reciprocal rank fusion",
     ),
     Peer(
