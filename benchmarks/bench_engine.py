@@ -148,8 +148,9 @@ def run(
     data: Path | None = None,
     keep: Path | None = None,
     real: bool = False,
+    count: int = QUESTIONS,
 ) -> list[Table]:
-    """What taking in costs and what searching costs, a column or two a size."""
+    """What taking in costs and what searching costs, a column or two a size; each size is asked `count` questions."""
     rate = embedding_rate(data)
     _announce(sizes, rate, real=real)
     measured = []
@@ -157,12 +158,12 @@ def run(
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hybridrag-bench-")))
         for size in sizes:
             made_up = not real and size > REAL_UP_TO
-            built = _child("build", size, folder, data, made_up=made_up)
-            asked = _child("search", size, folder, data, made_up=made_up)
+            built = _child("build", size, folder, data, made_up=made_up, count=count)
+            asked = _child("search", size, folder, data, made_up=made_up, count=count)
             if made_up:
                 built["parts"]["embed"] = built["chunks"] / rate
             measured.append((size, made_up, built, asked))
-    return [_ingest_table(measured, rate), _steps_table(measured), _ways_table(measured)]
+    return [_ingest_table(measured, rate), _steps_table(measured, count), _ways_table(measured)]
 
 
 def embedding_rate(data: Path | None) -> float:
@@ -283,7 +284,7 @@ def _spread(times: Sequence[float]) -> list[float]:
     return [round(float(np.percentile(times, share)), 2) for share in (50, 95)]
 
 
-def _child(phase: str, size: int, folder: Path, data: Path | None, *, made_up: bool) -> dict[str, Any]:
+def _child(phase: str, size: int, folder: Path, data: Path | None, *, made_up: bool, count: int) -> dict[str, Any]:
     """One phase in a process of its own; a build that is there is not done again."""
     place = folder / "-".join([str(size), "made-up" if made_up else "real", data.name if data else "made-here"])
     place.mkdir(parents=True, exist_ok=True)
@@ -291,6 +292,7 @@ def _child(phase: str, size: int, folder: Path, data: Path | None, *, made_up: b
     if phase == "search" or not out.exists():
         _say(f"{phase} {size:,}")
         command = [sys.executable, "-m", "benchmarks.bench_engine", "--phase", phase, "--sizes", str(size)]
+        command += ["--questions", str(count)]
         command += ["--keep", str(place), *(["--data", str(data)] if data else []), *([] if made_up else ["--real"])]
         subprocess.run(command, check=True)
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
@@ -329,7 +331,7 @@ def _without_embedding(built: Mapping[str, Any]) -> float:
     return round(1000 * seconds / float(built["chunks"]), 2)
 
 
-def _steps_table(measured: Measured) -> Table:
+def _steps_table(measured: Measured, count: int) -> Table:
     first = [asked["ways"]["hybrid"]["steps"] for *_, asked in measured]
     names = dict.fromkeys(name for steps in first for name in steps)
     rows: list[list[object]] = [
@@ -337,7 +339,7 @@ def _steps_table(measured: Measured) -> Table:
     ]
     rows.append(["the whole", *(cell for *_, asked in measured for cell in asked["ways"]["hybrid"]["whole"])])
     columns = [f"{size:,} {share} ms" for size, *_ in measured for share in ("p50", "p95")]
-    title = f"A search by step, warm, {QUESTIONS} questions; the three searches run side by side"
+    title = f"A search by step, warm, {count} questions; the three searches run side by side"
     return Table(title, ["step", *columns], rows)
 
 
@@ -377,6 +379,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="holds scale_en and scale_ja")
     parser.add_argument("--keep", type=Path, metavar="FOLDER")
     parser.add_argument("--real", action="store_true", help="embed every passage, however many there are")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, metavar="N")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the markers of this file")
     parser.add_argument("--phase", choices=("build", "search"), help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -384,10 +387,10 @@ def main() -> None:
         found = build(given.sizes[0], given.keep, given.data, made_up=not given.real)
         (given.keep / "build.json").write_text(json.dumps(found), encoding="utf-8")
     elif given.phase == "search":
-        found = search(given.sizes[0], given.keep, given.data, made_up=not given.real)
+        found = search(given.sizes[0], given.keep, given.data, made_up=not given.real, count=given.questions)
         (given.keep / "search.json").write_text(json.dumps(found), encoding="utf-8")
     else:
-        tables = run(given.sizes, data=given.data, keep=given.keep, real=given.real)
+        tables = run(given.sizes, data=given.data, keep=given.keep, real=given.real, count=given.questions)
         for table in tables:
             table.print()
         print(f"  -> {write('bench_engine', tables)}")
