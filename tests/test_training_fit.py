@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from training.cut import main as cut_main
 from training.ragged import Ragged, save
 
 __test__ = importlib.util.find_spec("torch") is not None
@@ -41,7 +42,7 @@ def tiny_weights(rng: np.random.Generator) -> dict[str, Any]:
 
 def tiny_data(rng: np.random.Generator) -> dict[str, Any]:
     """A question is four pieces of its passage."""
-    passages = [rng.integers(10, PIECES, rng.integers(5, 20)).tolist() for _ in range(PASSAGES)]
+    passages = [rng.integers(10, PIECES, rng.integers(5, 40)).tolist() for _ in range(PASSAGES)]
     positive = rng.integers(0, PASSAGES, QUESTIONS)
     questions = [rng.choice(passages[row], 4).tolist() for row in positive]
     label = (np.arange(QUESTIONS) % 2).astype(np.uint8)
@@ -55,6 +56,7 @@ def tiny_data(rng: np.random.Generator) -> dict[str, Any]:
         "negatives": Ragged.join([[int(row + 1) % PASSAGES] for row in positive], np.int32),
         "lang": (positive % 2).astype(np.uint8),
         "source": np.zeros(QUESTIONS, dtype=np.uint8),
+        "source_names": np.array(["pubmedqa"]),
         "answers": Ragged.of_texts(["p11x" if row % 2 else "" for row in range(QUESTIONS)]),
         "judged_questions": Ragged.join(questions),
         "judged_passage": positive.astype(np.int32),
@@ -68,8 +70,14 @@ def work(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     save(tmp_path / "weights.npz", tiny_weights(rng))
     save(tmp_path / "data.npz", tiny_data(rng))
-    (tmp_path / "pieces.txt").write_bytes("\n".join(f"▁p{place}x" for place in range(PIECES)).encode())
+    (tmp_path / "pieces.txt").write_bytes("\n".join(piece(place) for place in range(PIECES)).encode())
+    cut_main(tmp_path)
     return tmp_path
+
+
+def piece(place: int) -> str:
+    """Every fifth one ends a sentence."""
+    return f"▁p{place}x" + ("" if place % 5 else ".")
 
 
 @pytest.fixture
@@ -80,7 +88,7 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
     torch.set_num_threads(1)
     monkeypatch.setattr(module, "SMALL_LAYERS", {"small": [0, 2]})
     monkeypatch.setattr(module, "LISTS", 8)
-    monkeypatch.setattr(module, "JUDGED", 8)
+    monkeypatch.setattr(module, "JUDGED", dict.fromkeys(module.JUDGED, 2))
     monkeypatch.setattr(module, "RATE", 2e-3)
     monkeypatch.setattr(module, "TRIAL_STEPS", 2)
     monkeypatch.setattr(module, "LOG_EVERY", 10)

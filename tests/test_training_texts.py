@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training.calibrate import expected_error, fit_logistic
+from training.average import main as average
+from training.calibrate import expected_error, fit_logistic, plot, reliability
+from training.cut import NONE, Cuts, Reader, cut_claims, cut_pairs
 from training.overlap import mark, shared
 from training.ragged import Ragged, load, save
 from training.swap import swap
-from training.texts import QuickTokenizer, squash
+from training.texts import JUDGE, PAIRS, PASSAGES, QuickTokenizer, read_left_out, read_rows, squash
 from training.vocabulary import MIN_COUNT, count_pieces, keep_pieces
 
+from hybridrag.evaluate.plots import Line
 from hybridrag.models.e5_weights import find_package_weights, read_weights
 from hybridrag.models.own_reranker import FOLDER, UNKNOWN_ID
 from hybridrag.models.unigram import SPECIAL_PIECES, UnigramTokenizer
@@ -165,3 +171,96 @@ def test_what_the_cross_encoder_did_not_read_stays_behind_what_it_read() -> None
     found = orders(candidates, [0.1, 0.2, 0.3], [0.1, 0.9, None])
     assert [one.id for one in found["searches"]] == ["0", "1", "2"]
     assert [one.id for one in found["own .7"]] == ["1", "0", "2"]
+
+
+PIECES = ["▁the", "▁cat", "▁sat", "▁here", ".", "▁a", "▁dog", "▁ran", "▁far", "▁away", "▁who", "▁title", ":", "▁well"]
+
+
+def tokens(text: str) -> list[int]:
+    return [PIECES.index(word if word in {".", ":"} else f"▁{word}") for word in text.split()]
+
+
+STORY = "title : the cat sat here well well . a dog ran far far away . the dog sat here well well ."
+
+
+@pytest.fixture
+def story() -> dict[str, Any]:
+    return {
+        "passages": Ragged.join([tokens(STORY), tokens("the cat sat here"), []]),
+        "questions": Ragged.join([tokens("who sat here"), tokens("who ran away"), tokens("who")]),
+        "positive": np.array([0, 0, 1]),
+        "answers": Ragged.of_texts(["thecat", "", ""]),
+        "source": np.array([0, 1, 1]),
+    }
+
+
+def spoken(data: dict[str, Any], cuts: Cuts, number: int) -> str:
+    ids = data["passages"][cuts.passage[number]].tolist()
+    left = ids[: cuts.start[number]] + ids[cuts.end[number] :]
+    return " ".join(PIECES[piece].removeprefix("▁") for piece in left)
+
+
+def test_a_passage_loses_the_sentence_that_answers_and_keeps_its_title(story: dict[str, Any]) -> None:
+    cuts = Cuts()
+    found = cut_pairs(story, Reader(story["passages"], PIECES), ["jsquad", "boolq"], cuts)
+    assert spoken(story, cuts, found["gutted"][0]) == "title : a dog ran far far away . the dog sat here well well ."
+    assert "the cat" in spoken(story, cuts, found["trimmed"][0])
+    assert (found["span_start"][0], found["span_end"][0]) == (2, 3)
+
+
+def test_where_no_answer_is_given_the_sentence_that_shares_most_words_is_taken(story: dict[str, Any]) -> None:
+    cuts = Cuts()
+    found = cut_pairs(story, Reader(story["passages"], PIECES), ["jsquad", "boolq"], cuts)
+    assert "far away" not in spoken(story, cuts, found["gutted"][1])
+    assert found["gutted"][2] == found["trimmed"][2] == found["span_start"][2] == NONE
+
+
+def test_a_sentence_becomes_a_claim_about_the_rest(story: dict[str, Any]) -> None:
+    cuts = Cuts()
+    found = cut_claims(story, Reader(story["passages"], PIECES), ["jsquad", "pubmedqa"], cuts)
+    claims = list(
+        zip(found["claim_passage"], found["claim_start"], found["claim_end"], found["claim_cut"], strict=True)
+    )
+    assert claims
+    for passage, start, end, cut in claims:
+        assert passage == 0
+        assert end - start >= 6
+        assert cut == NONE or (cuts.start[cut], cuts.end[cut]) == (start, end)
+
+
+def test_passages_that_are_left_out_are_empty_and_their_questions_gone(tmp_path: Path) -> None:
+    rows: dict[str, list[dict[str, Any]]] = {
+        PASSAGES: [{"i": 0, "t": "kept"}, {"i": 1, "t": "also in an evaluation set"}],
+        PAIRS: [{"q": "one", "pos": 0, "neg": [1]}, {"q": "two", "pos": 1, "neg": []}],
+        JUDGE: [{"q": "three", "p": 1, "y": 1}],
+    }
+    for name, lines in rows.items():
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (tmp_path / f"{name}.jsonl.xz").write_bytes(lzma.compress(text.encode()))
+    gone = frozenset({1})
+    assert [row["t"] for row in read_rows(tmp_path, PASSAGES, gone)] == ["kept", ""]
+    assert [(row["q"], row["neg"]) for row in read_rows(tmp_path, PAIRS, gone)] == [("one", [])]
+    assert list(read_rows(tmp_path, JUDGE, gone)) == []
+    (tmp_path / "left_out.txt").write_text("3\n5\n", encoding="ascii")
+    assert read_left_out(tmp_path / "left_out.txt") == {3, 5}
+    assert read_left_out()
+
+
+def test_two_models_are_averaged_over_what_both_have(tmp_path: Path) -> None:
+    models: dict[str, dict[str, Any]] = {
+        "one": {"pool.weight": np.full(2, 1.0)},
+        "other": {"pool.weight": np.full(2, 3.0), "span.weight": np.ones(2)},
+    }
+    for name, parameters in models.items():
+        (tmp_path / name).mkdir()
+        np.savez(tmp_path / name / "small-0.npz", **parameters)
+    average(tmp_path / "one", tmp_path / "other", tmp_path / "mean", "small", 0.25)
+    with np.load(tmp_path / "mean" / "small-0.npz") as file:
+        assert {name: file[name].tolist() for name in file.files} == {"pool.weight": [1.5, 1.5]}
+
+
+def test_reliability_says_what_was_said_and_what_happened() -> None:
+    chance, labels = np.array([0.1, 0.9, 0.3, 0.7]), np.array([0.0, 1.0, 0.0, 1.0])
+    points = reliability(chance, labels, 2)
+    assert np.allclose(points, [(0.2, 0.0), (0.8, 1.0)])
+    assert plot([Line("small en", points)]).startswith('<svg xmlns="http://www.w3.org/2000/svg"')

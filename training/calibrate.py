@@ -1,10 +1,11 @@
 """Turn a model's answers into probabilities, per language, on held-out training questions.
 
-    python -m training.calibrate WORK TARGET NAME [--questions 200]
+    python -m training.calibrate WORK TARGET NAME ... [--questions 200] [--plot docs/reliability.svg]
 
 A held-out question gets its passage and the seven held-out passages that share most rare words with it. That is about
 what a search hands in, so "0.7" means: of such passages with this score, seven in ten answer. Whether a set holds the
-answer is fitted on the same lists, half of them without the right passage.
+answer is fitted on the same lists, half of them without the right passage. Half of the questions are fitted on, the
+other half says how far the probabilities are to be trusted (`--plot` draws it); then all of them are fitted on.
 """
 
 # ruff: noqa: T201 (a step says what it did)
@@ -22,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hybridrag.evaluate.plots import Line
+from hybridrag.evaluate.plots import lines as draw_lines
 from hybridrag.models.own_reranker import CALIBRATION_FILE, FIT, HOLDS, open_engine
 from training.ragged import load
 
@@ -31,6 +34,9 @@ LIST_SIZE = 8
 RIDGE = 1e-2
 LANGUAGES = ("en", "ja")
 BINS = 10
+PLOT_BINS = 8
+PLOTTED = ("sufficient",)
+"""Passages are nearly always told apart with certainty; whether the answer is among them is what is in doubt."""
 Floats = NDArray[np.float64]
 
 
@@ -112,14 +118,41 @@ def collect(engine: Any, data: dict[str, Any], lang: int, count: int) -> Lists:
     return Lists(np.array(lists), np.array(answers), data["judged_label"][judged].astype(float))
 
 
-def calibrate(lists: Lists) -> tuple[dict[str, list[float]], dict[str, float]]:
+def reliability(chance: Floats, labels: Floats, bins: int = PLOT_BINS) -> list[tuple[float, float]]:
+    """What was said and what happened, in groups of equal size from the least likely up.
+
+    chances (.1, .3, .7, .9), labels (0, 0, 1, 1), two groups -> (.2, 0) and (.8, 1)
+    """
+    groups = np.array_split(np.argsort(chance, kind="stable"), bins)
+    return [(float(chance[group].mean()), float(labels[group].mean())) for group in groups if len(group)]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How well probabilities hold on questions that they were not fitted on."""
+
+    error: float
+    right: float
+    points: list[tuple[float, float]]
+
+
+def calibrate(lists: Lists) -> tuple[dict[str, list[float]], dict[str, Check]]:
     """The curves of one language, and how well they hold on the half that they were not fitted on."""
     half = len(lists.answers) // 2
     fits, checks = _curves(lists, slice(0, half)), {}
     for name, (chance, labels) in _chances(lists, slice(half, None), fits).items():
-        checks[f"{name} expected calibration error"] = round(expected_error(chance, labels), 3)
-        checks[f"{name} accuracy at .5"] = round(float(((chance > 0.5) == (labels > 0.5)).mean()), 3)
+        right = float(((chance > 0.5) == (labels > 0.5)).mean())
+        checks[name] = Check(expected_error(chance, labels), right, reliability(chance, labels))
     return _curves(lists, slice(None)), checks
+
+
+def plot(drawn: list[Line]) -> str:
+    """A picture of its own: said across, happened up; what can be trusted lies on the diagonal."""
+    true = Line("what it should be", [(0.0, 0.0), (1.0, 1.0)])
+    svg = draw_lines("reliability on held-out questions", [true, *drawn], across="said", up="happened")
+    opening = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="11" '
+    style = "<style>.axis{stroke:#888}svg{background:#fff}</style>"
+    return svg.replace("<svg ", opening, 1).replace(">", ">" + style, 1) + "\n"
 
 
 def _curves(lists: Lists, part: slice) -> dict[str, list[float]]:
@@ -159,23 +192,30 @@ def _logistic(features: Floats, curve: list[float]) -> Floats:
 
 
 def main() -> None:
-    """Write the curves of one size into calibration.json."""
+    """Write the curves of each size into calibration.json."""
     parser = argparse.ArgumentParser()
     parser.add_argument("work", type=Path)
     parser.add_argument("target", type=Path)
-    parser.add_argument("name")
+    parser.add_argument("names", nargs="+")
     parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--plot", type=Path, help="where to draw how often what was said with a probability was so")
     options = parser.parse_args()
-    engine = open_engine(options.target, options.name, calibrated=False)
     data = load(options.work / "data.npz")
     path = options.target / CALIBRATION_FILE
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    known[options.name] = {}
-    for code, lang in enumerate(LANGUAGES):
-        curves, checks = calibrate(collect(engine, data, code, options.questions))
-        known[options.name][lang] = curves
-        print(options.name, lang, curves, checks, flush=True)
+    drawn = []
+    for name in options.names:
+        engine = open_engine(options.target, name, calibrated=False)
+        known[name] = {}
+        for code, lang in enumerate(LANGUAGES):
+            curves, checks = calibrate(collect(engine, data, code, options.questions))
+            known[name][lang] = curves
+            shown = {what: f"error {check.error:.3f}, right {check.right:.3f}" for what, check in checks.items()}
+            print(name, lang, curves, shown, flush=True)
+            drawn += [Line(f"{name} {lang}: {what}", checks[what].points) for what in PLOTTED]
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    if options.plot:
+        options.plot.write_text(plot(drawn), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -26,28 +26,30 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from training.mine import Mined, mine
-from training.net import JUDGE, RANK, CrossEncoder, Layer, base_model, mixed, pick_layers
-from training.ragged import load
-from training.tables import Ints, Table, score_pairs
+from training.net import JUDGE, RANK, Batch, CrossEncoder, Layer, base_model, mixed, pick_layers
+from training.ragged import Ragged, load
+from training.tables import Ints, Table, join_pairs, on_device, score_pairs
 
 SEED = 7
 LISTS = 96
 LIST_SIZE = 8
-JUDGED = 192
-"""Judged pairs in a step, half of them answerable."""
+JUDGED = {"right": 20, "wrong": 20, "swapped": 14, "gutted": 36, "trimmed": 36}
+"""Judged pairs of each kind and language in a step: known ones, questions exchanged by rule, passages cut by rule."""
 RATE = 2e-4
 SMALL_RATE = 4e-4
 WARM_UP = 0.06
 DECAY = 0.01
 TRIAL_STEPS = 40
-SPARE_SECONDS = 8
+SPARE_SECONDS = 20
 LOG_EVERY = 100
 JUDGE_SHARE = 1.0
-LIST_JUDGE_SHARE = 0.25
+LIST_JUDGE_SHARE = 0.5
+SPAN_SHARE = 0.25
 TEACHER_SHARE = 0.8
 TEMPERATURE = 2.0
 MAX_RANK = 200
@@ -55,8 +57,13 @@ MAX_RANK = 200
 DENOISE_AFTER = 0.25
 DENOISE_MARGIN = 1.5
 """Where no answer is given, a negative that the model puts so far ahead is taken for a right one without a label."""
+JUDGE_MARGIN = -1.0
+"""And one that is hardly behind may hold the answer too."""
 HELD_OUT = 50
-SMALL_LAYERS = {"small": [0, 4, 8, 11], "tiny": [0, 6]}
+SMALL_LAYERS = {"small": [0, 4, 8, 11]}
+SPAN_WIDTH = 323
+"""A question of 64, a passage of 256, three marks."""
+NOWHERE = 1e4
 
 
 @dataclass(slots=True)
@@ -65,25 +72,33 @@ class Course:
 
     data: dict[str, Any]
     questions: Table
+    """Of the pairs, then claims, then judged ones."""
     passages: Table
-    judged: Table
+    """Whole, then cut."""
     mined: Mined
+    right: Ints
+    """The right passage of each pair and claim; cut where a claim was taken out of it."""
+    judged: dict[str, Ints]
+    """Kind -> (pairs, 3): question, passage, language."""
     train: Ints
     held_out: Ints
 
     @classmethod
     def prepare(cls, work: Path, model: CrossEncoder, device: torch.device) -> Course:
         """Load the data and mine negatives with the untrained base."""
-        data = load(work / "data.npz")
+        data, cuts = load(work / "data.npz"), load(work / "cuts.npz")
         pieces = (work / "pieces.txt").read_bytes().decode("utf-8").split("\n")
-        questions, passages, judged = (
-            Table.build(data[name], device) for name in ("questions", "passages", "judged_questions")
-        )
-        mined = _mine_once(work / "mined.npz", lambda: mine(model, data, questions, passages, pieces))
+        right = with_claims(data, cuts)
+        asked = len(data["questions"])
+        every = _joined(data["questions"], data["judged_questions"])
+        questions = Table.build(every, device)
+        passages = Table.build(data["passages"], device, (cuts["passage"], cuts["start"], cuts["end"]))
+        pairs_only = Table.build(data["questions"], device)
+        mined = _mine_once(work / "mined.npz", lambda: mine(model, data, pairs_only, passages, pieces))
         clear = mined.rank < MAX_RANK
         out = data["positive"] % HELD_OUT == 0
         rows = np.flatnonzero(clear & ~out), np.flatnonzero(clear & out)
-        return cls(data, questions, passages, judged, mined, *rows)
+        return cls(data, questions, passages, mined, right, judged_pairs(data, cuts, asked), *rows)
 
     def lists(self, rows: Ints, rng: np.random.Generator, size: int = LIST_SIZE) -> Ints:
         """(rows, size) passages: the right one, hard ones drawn with the hardest likeliest, one at random."""
@@ -93,7 +108,45 @@ class Course:
         hard = np.take_along_axis(candidates, np.argsort(-drawn, axis=1)[:, : size - 2], axis=1)
         chance = self.data["positive"][rng.choice(self.train, (len(rows), size - 1))]
         hard = np.where(hard >= 0, hard, chance[:, 1:])
-        return np.concatenate([self.data["positive"][rows, None], hard, chance[:, :1]], axis=1).astype(np.int64)
+        return np.concatenate([self.right[rows, None], hard, chance[:, :1]], axis=1).astype(np.int64)
+
+
+def with_claims(data: dict[str, Any], cuts: dict[str, Any]) -> Ints:
+    """Put claims behind the pairs, in `data` itself; the right passage of each."""
+    rows, count = cuts["claim_passage"].astype(np.int64), len(cuts["claim_passage"])
+    spans = zip(rows.tolist(), cuts["claim_start"].tolist(), cuts["claim_end"].tolist(), strict=True)
+    claims = Ragged.join([data["passages"][row][start:end] for row, start, end in spans])
+    whole = np.where(cuts["claim_cut"] >= 0, len(data["passages"]) + cuts["claim_cut"], rows)
+    right = np.concatenate([data["positive"], whole]).astype(np.int64)
+    data["claim"] = np.arange(len(right)) >= len(data["positive"])
+    data["positive"] = np.concatenate([data["positive"], rows]).astype(np.int64)
+    data["lang"] = np.concatenate([data["lang"], data["passage_lang"][rows]])
+    data["questions"] = _joined(data["questions"], claims)
+    for name in ("negatives", "answers"):
+        data[name] = _joined(data[name], Ragged.join([[]] * count, data[name].values.dtype.type))
+    for name in ("span_start", "span_end"):
+        data[name] = np.concatenate([cuts[name], np.full(count, -1)]).astype(np.int64)
+    return right
+
+
+def _joined(one: Ragged, other: Ragged) -> Ragged:
+    values = np.concatenate([one.values, other.values.astype(one.values.dtype)])
+    return Ragged(values, np.concatenate([one.starts, other.starts[1:] + one.starts[-1]]))
+
+
+def judged_pairs(data: dict[str, Any], cuts: dict[str, Any], asked: int) -> dict[str, Ints]:
+    """Kind -> (pairs, 3): question, passage, language. Questions of judged pairs stand behind the `asked` others."""
+    label, swapped, passage = data["judged_label"], data["judged_swapped"] == 1, data["judged_passage"].astype(np.int64)
+    known = np.stack([asked + np.arange(len(label)), passage, data["passage_lang"][passage]], axis=1)
+    found = {"right": known[label == 1], "wrong": known[(label == 0) & ~swapped], "swapped": known[swapped]}
+    for kind in ("gutted", "trimmed"):
+        rows = np.flatnonzero(cuts[kind] >= 0)
+        cut = len(data["passages"]) + cuts[kind][rows].astype(np.int64)
+        found[kind] = np.stack([rows, cut, data["lang"][rows]], axis=1).astype(np.int64)
+    return found
+
+
+RIGHT_KINDS = ("right", "trimmed")
 
 
 def _mine_once(path: Path, action: Callable[[], Mined]) -> Mined:
@@ -111,68 +164,123 @@ class Step:
     rows: Ints
     lists: Ints
     judged: Ints
+    """(pairs, 2): question, passage."""
+    labels: NDArray[np.float32]
     progress: float
 
 
 def steps(course: Course, count: int, seed: int) -> Iterator[Step]:
     """Lists in random order, over and over, with judged pairs beside them."""
     rng = np.random.default_rng(seed)
-    kinds = _judged_kinds(course)
+    kinds = list(_judged_kinds(course, held_out=False))
     waiting = np.zeros(0, dtype=np.int64)
     for step in range(count):
         if len(waiting) < LISTS:
             waiting = np.concatenate([waiting, rng.permutation(course.train)])
         rows, waiting = waiting[:LISTS], waiting[LISTS:]
-        judged = np.concatenate([rng.choice(kind, share) for kind, share in kinds])
-        yield Step(rows, course.lists(rows, rng), judged, step / count)
+        drawn = [(rng.choice(pairs, JUDGED[kind]), kind in RIGHT_KINDS) for kind, _, pairs in kinds]
+        labels = np.concatenate([np.full(len(pairs), label, dtype=np.float32) for pairs, label in drawn])
+        yield Step(
+            rows, course.lists(rows, rng), np.concatenate([pairs for pairs, _ in drawn])[:, :2], labels, step / count
+        )
 
 
-def _judged_kinds(course: Course) -> list[tuple[Ints, int]]:
-    """Judged pairs by language and kind, with how many of each a step takes: half answerable, a quarter exchanged."""
-    data = course.data
-    label, swapped = data["judged_label"], data["judged_swapped"]
-    usable, tongue = data["judged_passage"] % HELD_OUT != 0, data["passage_lang"][data["judged_passage"]]
-    kinds = [(label == 1, JUDGED // 4), ((label == 0) & (swapped == 0), JUDGED // 8), (swapped == 1, JUDGED // 8)]
-    found = [(np.flatnonzero(usable & kind & (tongue == lang)), share) for kind, share in kinds for lang in (0, 1)]
-    return [(rows, share) for rows, share in found if len(rows)]
+def _judged_kinds(course: Course, *, held_out: bool) -> Iterator[tuple[str, str, Ints]]:
+    """(kind, language, pairs), those of held-out passages or all others."""
+    for kind, pairs in course.judged.items():
+        out = course.passages.text[pairs[:, 1]] % HELD_OUT == 0
+        for code, lang in enumerate(("en", "ja")):
+            chosen = pairs[(out == held_out) & (pairs[:, 2] == code)]
+            if len(chosen):
+                yield kind, lang, chosen
 
 
-def scores_of(model: CrossEncoder, course: Course, step: Step) -> tuple[Tensor, Tensor]:
-    """(lists, size, 2) for the lists and (judged, 2) for the judged pairs."""
-    left = np.repeat(step.rows, step.lists.shape[1])
-    listed = score_pairs(model, course.questions, course.passages, left, step.lists.reshape(-1))
-    judged = score_pairs(
-        model, course.judged, course.passages, step.judged, course.data["judged_passage"][step.judged].astype(np.int64)
-    )
-    return listed.view(*step.lists.shape, 2), judged
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a model says to a step."""
+
+    listed: Tensor
+    """(lists, size, 2)"""
+    judged: Tensor
+    """(judged, 2)"""
+    spans: Tensor
+    """(tokens, 2)"""
+    batch: Batch
 
 
-def hard_loss(listed: Tensor, judged: Tensor, course: Course, step: Step) -> Tensor:
+def answers_of(model: CrossEncoder, course: Course, step: Step) -> Answers:
+    """All pairs of the step at once."""
+    left = np.concatenate([np.repeat(step.rows, step.lists.shape[1]), step.judged[:, 0]])
+    right = np.concatenate([step.lists.reshape(-1), step.judged[:, 1]])
+    batch = join_pairs(course.questions, course.passages, left, right)
+    scores, spans = model(batch)
+    listed = scores[: step.lists.size].view(*step.lists.shape, 2)
+    return Answers(listed, scores[step.lists.size :], spans, batch)
+
+
+def hard_loss(said: Answers, course: Course, step: Step) -> Tensor:
     """Against the labels."""
-    fit, holds = listed[..., RANK], listed[..., JUDGE]
-    silent = torch.from_numpy(course.data["answers"].lengths[step.rows] == 0).to(fit.device)
-    doubtful = silent[:, None] & (fit.detach() > fit.detach()[:, :1] + DENOISE_MARGIN)
-    if step.progress < DENOISE_AFTER:
-        doubtful = torch.zeros_like(doubtful)
-    loss = functional.cross_entropy(fit.masked_fill(doubtful, -1e4), torch.zeros_like(fit[:, 0], dtype=torch.long))
-    label = torch.from_numpy(course.data["judged_label"][step.judged]).to(fit.device).float()
-    loss = loss + JUDGE_SHARE * functional.binary_cross_entropy_with_logits(judged[:, JUDGE], label)
-    right = functional.softplus(-holds[:, 0]).mean()
-    wrong = functional.softplus(holds[:, 1:])[~doubtful[:, 1:]].mean()
-    return loss + LIST_JUDGE_SHARE * (right + wrong)
+    fit, device = said.listed[..., RANK], said.listed.device
+    silent = on_device(course.data["answers"].lengths[step.rows] == 0, device)[:, None]
+    silent = silent & (step.progress >= DENOISE_AFTER)
+    ahead = fit.detach() - fit.detach()[:, :1]
+    doubtful = silent & (ahead > DENOISE_MARGIN)
+    loss = functional.cross_entropy(fit.masked_fill(doubtful, -NOWHERE), torch.zeros_like(fit[:, 0], dtype=torch.long))
+    labels = on_device(step.labels, device)
+    loss = loss + JUDGE_SHARE * functional.binary_cross_entropy_with_logits(said.judged[:, JUDGE], labels)
+    asks = on_device(~course.data["claim"][step.rows], device)[:, None]
+    loss = loss + LIST_JUDGE_SHARE * list_judge_loss(said.listed[..., JUDGE], asks, silent & (ahead > JUDGE_MARGIN))
+    return loss + SPAN_SHARE * span_loss(said, course, step)
 
 
-def soft_loss(listed: Tensor, judged: Tensor, taught: tuple[Tensor, Tensor]) -> Tensor:
+def list_judge_loss(holds: Tensor, asks: Tensor, doubtful: Tensor) -> Tensor:
+    """The right passage holds the answer, the others do not; half of what these count for goes to the likeliest."""
+    right = (functional.softplus(-holds[:, :1]) * asks).sum() / asks.sum().clamp(min=1)
+    counts = (asks & ~doubtful)[:, 1:]
+    wrong = functional.softplus(holds[:, 1:]) * counts
+    hardest = holds.detach()[:, 1:].masked_fill(~counts, -NOWHERE).softmax(1)
+    total = counts.sum().clamp(min=1)
+    return right + 0.5 * wrong.sum() / total + 0.5 * (wrong * hardest).sum() / counts.any(1).sum().clamp(min=1)
+
+
+def span_loss(said: Answers, course: Course, step: Step) -> Tensor:
+    """Where the answer starts and ends in the right passage; at the first mark where there is none."""
+    data, size = course.data, step.lists.shape[1]
+    start, end = (data[name][step.rows] for name in ("span_start", "span_end"))
+    known = np.flatnonzero(start >= 0)
+    unknown = np.flatnonzero(step.labels == 0) + step.lists.size
+    # One other passage of each list is enough: most of what is drawn holds no answer.
+    other = np.flatnonzero(data["answers"].lengths[step.rows] > 0) * size + 1
+    pairs = np.concatenate([known * size, other, unknown])
+    if not len(pairs):
+        return said.spans.sum() * 0
+    before = course.questions.lengths[step.rows[known]] + 2
+    target = np.zeros((len(pairs), 2), dtype=np.int64)
+    target[: len(known)] = np.stack([before + start[known], before + end[known]], axis=1)
+    device = said.spans.device
+    chosen, places = on_device(pairs, device), torch.arange(SPAN_WIDTH, device=device)
+    begin, stop = said.batch.starts[:-1].long()[chosen, None], said.batch.starts[1:].long()[chosen, None]
+    token = (begin + places).clamp(max=len(said.spans) - 1)
+    allowed = (begin + places < stop - 1) & ((said.batch.kinds[token] == 1) | (places == 0))
+    logits = said.spans[token].float().masked_fill(~allowed[..., None], -NOWHERE)
+    found = functional.cross_entropy(
+        logits.transpose(1, 2).reshape(-1, SPAN_WIDTH), on_device(target, device).reshape(-1), reduction="none"
+    )
+    there = torch.arange(len(found), device=device) < 2 * len(known)
+    return found[: 2 * len(known)].sum() / max(1, 2 * len(known)) + (found * ~there).mean()
+
+
+def soft_loss(said: Answers, taught: Answers) -> Tensor:
     """Against a teacher: the same order with the same distances, and the same doubts."""
-    fit, teacher = listed[..., RANK], taught[0][..., RANK]
+    fit, teacher = said.listed[..., RANK], taught.listed[..., RANK]
     order = functional.kl_div(
         functional.log_softmax(fit / TEMPERATURE, dim=1), functional.log_softmax(teacher / TEMPERATURE, dim=1),
         log_target=True, reduction="batchmean",
     )  # fmt: skip
     apart = functional.smooth_l1_loss(fit - fit.mean(1, keepdim=True), teacher - teacher.mean(1, keepdim=True))
     doubts = functional.binary_cross_entropy_with_logits
-    holds = doubts(listed[..., JUDGE], taught[0][..., JUDGE].sigmoid())
-    judges = doubts(judged[:, JUDGE], taught[1][:, JUDGE].sigmoid())
+    holds = doubts(said.listed[..., JUDGE], taught.listed[..., JUDGE].sigmoid())
+    judges = doubts(said.judged[:, JUDGE], taught.judged[:, JUDGE].sigmoid())
     return order * TEMPERATURE**2 + 0.1 * apart + LIST_JUDGE_SHARE * 2 * holds + JUDGE_SHARE * judges
 
 
@@ -211,12 +319,12 @@ def train(course: Course, learners: list[Learner], teacher: CrossEncoder | None,
             taught = None
             if teacher is not None:
                 with torch.no_grad():
-                    taught = scores_of(teacher, course, step)
+                    taught = answers_of(teacher, course, step)
             for learner in learners:
-                listed, judged = scores_of(learner.model, course, step)
-                loss = hard_loss(listed, judged, course, step)
+                said = answers_of(learner.model, course, step)
+                loss = hard_loss(said, course, step)
                 if taught is not None:
-                    loss = (1 - TEACHER_SHARE) * loss + TEACHER_SHARE * soft_loss(listed, judged, taught)
+                    loss = (1 - TEACHER_SHARE) * loss + TEACHER_SHARE * soft_loss(said, taught)
                 learner.learn(loss)
                 if number % LOG_EVERY == 0:
                     spent = time.monotonic() - began
@@ -228,7 +336,7 @@ def train(course: Course, learners: list[Learner], teacher: CrossEncoder | None,
 
 @torch.no_grad()
 def check(model: CrossEncoder, course: Course, name: str) -> dict[str, float]:
-    """How the held-out questions fare, by language; also whether judged pairs are told apart."""
+    """How the held-out questions fare, by language; also how often each kind of judged pair is told."""
     model.eval()
     rng = np.random.default_rng(SEED)
     rows = course.held_out
@@ -238,19 +346,13 @@ def check(model: CrossEncoder, course: Course, name: str) -> dict[str, float]:
         left = np.repeat(rows, 16)
         fit = score_pairs(model, course.questions, course.passages, left, lists.reshape(-1))[:, RANK].view(lists.shape)
         ranks = 1 + (fit[:, 1:] > fit[:, :1]).sum(1).cpu().numpy()
-        out = np.flatnonzero(course.data["judged_passage"] % HELD_OUT == 0)
-        logit = score_pairs(
-            model, course.judged, course.passages, out, course.data["judged_passage"][out].astype(np.int64)
-        )
-    for code, lang in enumerate(("en", "ja")):
-        found[f"mrr_{lang}"] = _mean(1 / ranks[course.data["lang"][rows] == code])
-    label, said = course.data["judged_label"][out] == 1, (logit[:, JUDGE] > 0).cpu().numpy()
-    swapped = course.data["judged_swapped"][out] == 1
-    tongue = course.data["passage_lang"][course.data["judged_passage"][out]]
-    for code, lang in enumerate(("en", "ja")):
-        here = tongue == code
-        found[f"judge_{lang}"] = _mean((said == label)[here & ~swapped])
-        found[f"swapped_{lang}"] = _mean((~said)[here & swapped])
+        for code, lang in enumerate(("en", "ja")):
+            here, claim = course.data["lang"][rows] == code, course.data["claim"][rows]
+            found[f"mrr_{lang}"] = _mean(1 / ranks[here & ~claim])
+            found[f"claims_{lang}"] = _mean(1 / ranks[here & claim])
+        for kind, lang, pairs in _judged_kinds(course, held_out=True):
+            logit = score_pairs(model, course.questions, course.passages, pairs[:, 0], pairs[:, 1])[:, JUDGE]
+            found[f"{kind}_{lang}"] = float(((logit > 0) == (kind in RIGHT_KINDS)).float().mean())
     print(name, {key: round(value, 4) for key, value in found.items()}, flush=True)
     return found
 
@@ -286,7 +388,9 @@ def load_model(work: Path, name: str, weights: dict[str, Any]) -> CrossEncoder:
     layers = 1 + max(int(key.split(".")[1]) for key in state if key.startswith("layers."))
     base = base_model(weights)
     model = base if layers == base.shape.layers else pick_layers(base, list(range(layers)))
-    model.load_state_dict(state)
+    lacking = set(model.load_state_dict(state, strict=False).missing_keys)
+    if lacking - {"span.weight", "span.bias"}:
+        raise ValueError(f"{name} in {work} lacks {', '.join(sorted(lacking))}.")
     return model
 
 
@@ -323,7 +427,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=0, help="0: as many as fit into --minutes")
     parser.add_argument("--distil-steps", type=int, default=0, help="same")
     parser.add_argument("--minutes", type=float, default=9.0)
-    parser.add_argument("--stage", choices=("base", "small", "all"), default="all")
+    parser.add_argument("--stage", choices=("mine", "base", "small", "all"), default="all")
+    parser.add_argument("--without-claims", action="store_true", help="train on questions alone")
+    parser.add_argument(
+        "--go-on", action="store_true", help="smaller models start from those in WORK, at half the rate"
+    )
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
     torch.manual_seed(SEED)
@@ -335,6 +443,10 @@ def main() -> None:
     course = Course.prepare(options.work, model, device)
     print(f"prepared in {time.monotonic() - began:.0f} s: {len(course.train)} lists, {len(course.held_out)} held out")
     print("rank of the right passage", np.percentile(course.mined.rank, [50, 75, 90, 95]), flush=True)
+    if options.without_claims:
+        course.train = course.train[~course.data["claim"][course.train]]
+    if options.stage == "mine":
+        return
     options.out.mkdir(parents=True, exist_ok=True)
     if device.type == "cuda":
         Layer.forward = torch.compile(Layer.forward, dynamic=True)  # type: ignore[method-assign]
@@ -348,7 +460,10 @@ def main() -> None:
     if options.stage != "base":
         model.eval()
         students = {name: pick_layers(model, layers) for name, layers in SMALL_LAYERS.items()}
-        _run(course, students, model, options.distil_steps, SMALL_RATE, deadline)
+        if options.go_on:
+            students = {name: load_model(options.work, name, weights).to(device) for name in students}
+        rate = SMALL_RATE / 2 if options.go_on else SMALL_RATE
+        _run(course, students, model, options.distil_steps, rate, deadline)
         for name, student in students.items():
             save_model(student, options.out / name)
             results[name] = check(student, course, name)

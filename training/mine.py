@@ -15,7 +15,7 @@ from torch import Tensor
 
 from training.net import CrossEncoder, mixed
 from training.ragged import Ragged
-from training.tables import Ints, Table, single_batches
+from training.tables import Ints, Table, chunks, join_single
 
 NEAREST = 24
 """Taken from each of the two searches."""
@@ -50,14 +50,14 @@ def mine(model: CrossEncoder, data: dict[str, Any], questions: Table, passages: 
 def embed(model: CrossEncoder, table: Table, prefix: list[int]) -> Tensor:
     """Unit vectors (texts, hidden) as the base makes them: the mean over all tokens."""
     model.eval()
-    found = torch.empty(len(table.lengths), model.shape.hidden, device=table.ids.device)
-    rows = np.arange(len(table.lengths))
-    for batch in single_batches(table, rows, prefix):
+    found = []
+    rows = np.arange(len(table.ids))
+    for part in chunks(table.lengths[rows] + len(prefix) + 2):
+        batch = join_single(table, rows[part], prefix)
         with mixed(table.ids.device):
-            state = model.encode(batch.ids, batch.types, batch.mask).float()
-        mean = (state * batch.mask[:, :, None]).sum(1) / batch.mask.sum(1, keepdim=True)
-        found[torch.from_numpy(batch.order).to(found.device)] = torch.nn.functional.normalize(mean)
-    return found
+            state = model.encode(batch).float()
+        found.append(torch.nn.functional.normalize(torch.segment_reduce(state, "mean", offsets=batch.starts.long())))
+    return torch.cat(found)
 
 
 def nearest(asked: Tensor, vectors: Tensor, positive: Ints) -> tuple[Ints, Ints]:
@@ -130,7 +130,7 @@ def _merge(near: Ints, alike: Ints, data: dict[str, Any], texts: list[str]) -> I
         kept = [
             passage
             for passage in dict.fromkeys([*data["negatives"][row].tolist(), *turns])
-            if passage != own and not (answer and answer in texts[passage])
+            if passage != own and texts[passage] and not (answer and answer in texts[passage])
         ][:WIDTH]
         found[row, : len(kept)] = kept
     return found

@@ -11,6 +11,7 @@ largest part, they are kept in 4 bits, and words that the training texts lack ke
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +30,8 @@ RANK, JUDGE = 0, 1
 DROPOUT = 0.1
 HEAD = 32
 """Numbers in a head."""
+LONGEST = 384
+"""Tokens of a text at most: a question of 64, a passage of 256, marks and a prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +57,40 @@ class Layer(nn.Module):
         self.aln, self.oln = (nn.LayerNorm(hidden, eps=shape.epsilon) for _ in range(2))
         self.drop = nn.Dropout(DROPOUT)
 
-    def forward(self, state: Tensor, mask: Tensor) -> Tensor:
-        """(pairs, tokens, hidden) -> the same."""
-        rows, length, hidden = state.shape
-        parts = (rows, length, self.shape.heads, hidden // self.shape.heads)
-        q, k, v = (part(state).view(parts).transpose(1, 2) for part in (self.q, self.k, self.v))
-        context = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        context = context.transpose(1, 2).reshape(rows, length, hidden)
-        state = self.aln(state + self.drop(self.ao(context)))
-        return self.oln(state + self.drop(self.fo(functional.gelu(self.fi(state)))))
+    def forward(self, state: Tensor, starts: Tensor) -> Tensor:
+        """(tokens, hidden) -> the same; `starts` says where each text begins, and where the last one ends."""
+        heads = (len(state), self.shape.heads, self.shape.hidden // self.shape.heads)
+        q, k, v = (part(state).view(heads) for part in (self.q, self.k, self.v))
+        context = attend(q, k, v, starts).reshape(state.shape)
+        # Between the halves in the precision of the products: twice the bytes would make a GPU wait for its memory.
+        state = self.aln(state + self.drop(self.ao(context))).to(q.dtype)
+        return self.oln(state + self.drop(self.fo(functional.gelu(self.fi(state))))).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, starts: Tensor) -> Tensor:
+    """Attention within each text, (tokens, heads, size) each: no padding, and one call for all of them on a GPU."""
+    if q.is_cuda:
+        found = torch.ops.aten._flash_attention_forward(  # noqa: SLF001 (the public one differs between versions)
+            q, k, v, starts, starts, LONGEST, LONGEST, 0.0, False, False
+        )
+        return found[0]
+    ends = starts.tolist()
+    parts = [slice(start, end) for start, end in itertools.pairwise(ends)]
+    turned = [[x[part].transpose(0, 1)[None] for x in (q, k, v)] for part in parts]
+    return torch.cat([functional.scaled_dot_product_attention(*one)[0].transpose(0, 1) for one in turned])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Texts one after the other, without padding."""
+
+    ids: Tensor
+    places: Tensor
+    """Of each token in its text."""
+    kinds: Tensor
+    """1 for tokens of the passage."""
+    starts: Tensor
+    """Of each text, and the end of the last."""
 
 
 class CrossEncoder(nn.Module):
@@ -78,28 +106,30 @@ class CrossEncoder(nn.Module):
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.pool = nn.Linear(shape.hidden, shape.hidden)
         self.answer = nn.Linear(shape.hidden, 2)
+        self.span = nn.Linear(shape.hidden, 2)
+        """Where the answer starts and ends: only to learn from, never exported."""
         self.drop = nn.Dropout(DROPOUT)
-        nn.init.normal_(self.pool.weight, std=0.02)
-        nn.init.zeros_(self.pool.bias)
-        nn.init.normal_(self.answer.weight, std=0.02)
-        nn.init.zeros_(self.answer.bias)
+        for part in (self.pool, self.answer, self.span):
+            nn.init.normal_(part.weight, std=0.02)
+            nn.init.zeros_(part.bias)
 
-    def encode(self, ids: Tensor, types: Tensor, mask: Tensor) -> Tensor:
-        """Token vectors (pairs, tokens, hidden); `mask` is true where there is a token."""
-        # Not `self.types[types]`: two rows gathered so often make the backward step wait for itself, 80 ms of 250.
-        told = types[:, :, None].float()
-        kind = self.types[0] + told * (self.types[1] - self.types[0])
-        state = self.words[ids].float() + self.positions[: ids.shape[1]] + kind
+    def encode(self, batch: Batch) -> Tensor:
+        """Token vectors (tokens, hidden)."""
+        # Not `self.types[kinds]`: two rows gathered so often make the backward step wait for itself, 80 ms of 250.
+        kind = self.types[0] + batch.kinds[:, None].float() * (self.types[1] - self.types[0])
+        state = self.words[batch.ids].float() + functional.embedding(batch.places, self.positions) + kind
         state = self.drop(self.norm(state))
-        seen = mask[:, None, None, :]
+        if state.is_cuda:
+            state = state.to(torch.bfloat16)
         for layer in self.layers:
-            state = layer(state, seen)
+            state = layer(state, batch.starts)
         return state
 
-    def forward(self, ids: Tensor, types: Tensor, mask: Tensor) -> Tensor:
-        """(pairs, 2): fit, and the logit of holding the answer."""
-        first = self.encode(ids, types, mask)[:, 0]
-        return self.answer(self.drop(torch.tanh(self.pool(first)))).float()
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(texts, 2): fit, and the logit of holding the answer; (tokens, 2): start and end of the answer."""
+        state = self.encode(batch)
+        first = state[batch.starts[:-1].long()]
+        return self.answer(self.drop(torch.tanh(self.pool(first)))).float(), self.span(state)
 
 
 def base_model(packed: dict[str, Any]) -> CrossEncoder:

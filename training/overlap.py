@@ -1,8 +1,9 @@
 """Prove that no question and no passage of the evaluation sets is trained on.
 
-    python -m training.overlap DATA EVALUATION
+    python -m training.overlap DATA EVALUATION [--write]
 
 Texts are compared normalised, in small letters and without spaces or punctuation. Ends with an error if any is shared.
+`--write` notes in left_out.txt which training passages an evaluation set also holds: every later step passes over them.
 """
 
 # ruff: noqa: T201 (a step says what it did)
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hybridrag.models.align_text import normalise
-from training.texts import JUDGE, PAIRS, PASSAGES, read_rows
+from training.texts import JUDGE, LEFT_OUT_FILE, PAIRS, PASSAGES, read_rows
 
 _NOT_WORDS = re.compile(r"[\W_]+")
 SHORTEST = 12
@@ -57,8 +58,18 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def main(data: Path, evaluation: Path) -> int:
-    """Count what is shared, by set."""
+def find_passages(data: Path, evaluation: Path) -> list[int]:
+    """The numbers of all training passages, left out or not, that an evaluation set also holds."""
+    texts = evaluation_texts(evaluation)
+    known = {mark(text) for _, kind, text in texts if kind == "passage"} - {b""}
+    return [row["i"] for row in read_rows(data, PASSAGES, frozenset()) if mark(row["t"]) in known]
+
+
+def main(data: Path, evaluation: Path, *, write: bool = False) -> int:
+    """Count what is shared, by set; `write` first notes the passages that have to be left out."""
+    if write:
+        numbers = find_passages(data, evaluation)
+        LEFT_OUT_FILE.write_text("".join(f"{number}\n" for number in numbers), encoding="ascii")
     trained = {
         "passage": {mark(row["t"]) for row in read_rows(data, PASSAGES)},
         "question": {mark(row["q"]) for name in (PAIRS, JUDGE) for row in read_rows(data, name)},
@@ -73,4 +84,4 @@ def main(data: Path, evaluation: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), write="--write" in sys.argv[3:]))

@@ -116,6 +116,7 @@ def pack_data(data: Path, tokenizer: QuickTokenizer) -> dict[str, Any]:
         "positive": np.array([row["pos"] for row in pairs], dtype=np.int32),
         "negatives": Ragged.join((row["neg"] for row in pairs), np.int32),
         "lang": np.array([LANGUAGES.index(row["lang"]) for row in pairs], dtype=np.uint8),
+        "source_names": np.array(sources),
         "source": np.array([sources.index(row["src"]) for row in pairs], dtype=np.uint8),
         "answers": Ragged.of_texts(squash(a) if len(a) <= LONG_ANSWER else "" for a in answers),
         "judged_questions": Ragged.join(tokenizer.many(judged.questions, limit=QUESTION_TOKENS)),

@@ -1,4 +1,4 @@
-"""Questions and passages as tables on the device, and pairs of them as batches of one width."""
+"""Questions and passages as tables on the device, and pairs of them as batches."""
 
 # mypy: disable-error-code="import-not-found", disallow-subclassing-any=False, disallow-untyped-decorators=False
 # mypy: warn-return-any=False, warn-unused-ignores=False
@@ -6,117 +6,112 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from training.net import END, PAD, START, CrossEncoder
+from training.net import END, PAD, START, Batch, CrossEncoder
 from training.ragged import Ragged
 
 SPECIAL = 3
 """Start, between, end."""
-WIDTH_STEP = 16
-"""Widths are rounded up to it: fewer shapes, and what attention kernels want."""
-CHUNK_TOKENS = 65_536
-"""Tokens that go through the model at once, about; pairs of like length go together, so little is padding."""
+CHUNK_TOKENS = 400_000
+"""Tokens that go through the model at once, at most; a step of training is one chunk."""
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Texts as rows of ids, filled up with padding."""
+    """Texts as rows of ids, filled up with padding; more rows may be texts without some of their tokens."""
 
     ids: Tensor
     lengths: Ints
+    text: Ints
+    """Which text each row is."""
+    cut_start: Ints
+    cut_length: Ints
 
     @classmethod
-    def build(cls, texts: Ragged, device: torch.device) -> Table:
-        """One row per text."""
+    def build(cls, texts: Ragged, device: torch.device, cuts: tuple[Ints, Ints, Ints] | None = None) -> Table:
+        """One row per text, then one for each of `cuts`: text, first token that is left out, first that is not."""
         lengths = texts.lengths
         width = max(1, int(lengths.max(initial=1)))
         rows = np.full((len(texts), width), PAD, dtype=np.int32)
         rows[np.arange(width) < lengths[:, None]] = texts.values
-        return cls(torch.from_numpy(rows).to(device), lengths)
+        none = np.zeros(0, dtype=np.int64)
+        text, start, end = (part.astype(np.int64) for part in cuts or (none, none, none))
+        whole = np.zeros(len(texts), dtype=np.int64)
+        return cls(
+            torch.from_numpy(rows).to(device),
+            np.concatenate([lengths, lengths[text] - (end - start)]),
+            np.concatenate([np.arange(len(texts)), text]),
+            np.concatenate([whole, start]),
+            np.concatenate([whole, end - start]),
+        )
+
+    def tokens(self, rows: Tensor, places: Tensor) -> Tensor:
+        """The id at a place of a text; places outside give any id."""
+        width = self.ids.shape[1]
+        return self.ids.view(-1)[rows * width + places.clamp(0, width - 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Pairs of about one length."""
-
-    ids: Tensor
-    types: Tensor
-    mask: Tensor
-    order: Ints
-    """Which of the pairs asked for each row is."""
+def on_device(array: Any, device: torch.device) -> Tensor:
+    """A copy that the program need not wait for."""
+    held = torch.from_numpy(np.ascontiguousarray(array))
+    return held.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else held
 
 
-def pair_batches(questions: Table, passages: Table, left: Ints, right: Ints) -> Iterator[Batch]:
-    """`<s> question </s> passage </s>` for questions `left[i]` and passages `right[i]`, short ones first."""
-    lengths = questions.lengths[left] + passages.lengths[right] + SPECIAL
-    for chosen, width in _chunks(lengths):
-        yield _join(questions, passages, left[chosen], right[chosen], width, chosen)
+def join_pairs(questions: Table, passages: Table, left: Ints, right: Ints) -> Batch:
+    """`<s> question </s> passage </s>` for questions `left[i]` and passages `right[i]`."""
+    asked = questions.lengths[left]
+    lengths = asked + passages.lengths[right] + SPECIAL
+    columns = [left, passages.text[right], asked, lengths, passages.cut_start[right], passages.cut_length[right]]
+    owner, place, starts = _places(lengths, questions.ids.device)
+    table = on_device(np.stack(columns), questions.ids.device)
+    row, text, before, length, cut_start, cut_length = table[:, owner]
+    inner = place - before - 2
+    inner = inner + torch.where(inner >= cut_start, cut_length, 0)
+    ids = torch.where(place <= before, questions.tokens(row, place - 1), passages.tokens(text, inner))
+    ids = torch.where(place == 0, START, ids)
+    ids = torch.where((place == before + 1) | (place == length - 1), END, ids)
+    return Batch(ids.long(), place, (place > before + 1).long(), starts)
 
 
-def single_batches(table: Table, rows: Ints, prefix: list[int]) -> Iterator[Batch]:
+def join_single(table: Table, rows: Ints, prefix: list[int]) -> Batch:
     """`<s> prefix text </s>`, as the base embeds it."""
     device = table.ids.device
-    head = torch.tensor([START, *prefix], device=device, dtype=torch.int32)
-    for chosen, width in _chunks(table.lengths[rows] + len(head) + 1):
-        lengths = torch.from_numpy(table.lengths[rows[chosen]]).to(device)[:, None]
-        place = torch.arange(width, device=device)[None, :]
-        texts = table.ids[torch.from_numpy(rows[chosen]).to(device)]
-        inner = (place - len(head)).clamp(0, texts.shape[1] - 1).expand(len(chosen), -1)
-        ids = texts.gather(1, inner)
-        ids = torch.where(place < len(head), head[place.clamp(max=len(head) - 1)], ids)
-        ids = torch.where(place == len(head) + lengths, END, ids)
-        mask = place <= len(head) + lengths
-        yield Batch(torch.where(mask, ids, PAD).long(), torch.zeros_like(ids).long(), mask, chosen)
+    head = torch.tensor([START, *prefix], device=device)
+    lengths = table.lengths[rows] + len(head) + 1
+    owner, place, starts = _places(lengths, device)
+    row, length = on_device(np.stack([rows, lengths]), device)[:, owner]
+    ids = torch.where(
+        place < len(head), head[place.clamp(max=len(head) - 1)], table.tokens(row, place - len(head)).long()
+    )
+    return Batch(torch.where(place == length - 1, END, ids), place, torch.zeros_like(place), starts)
+
+
+def _places(lengths: Ints, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """For every token the text it belongs to and its place there; for every text its start."""
+    bounds = on_device(np.concatenate([[0], np.cumsum(lengths)]), device)
+    repeats = on_device(lengths, device)
+    owner = torch.repeat_interleave(repeats, output_size=int(lengths.sum()))
+    return owner, torch.arange(len(owner), device=device) - bounds[owner], bounds.int()
 
 
 def score_pairs(model: CrossEncoder, questions: Table, passages: Table, left: Ints, right: Ints) -> Tensor:
-    """(pairs, 2) in the order asked for; keeps what is needed for gradients where those are on."""
-    parts, places = [], []
-    for batch in pair_batches(questions, passages, left, right):
-        parts.append(model(batch.ids, batch.types, batch.mask))
-        places.append(batch.order)
-    back = np.argsort(np.concatenate(places))
-    return torch.cat(parts)[torch.from_numpy(back).to(questions.ids.device)]
+    """(pairs, 2) in the order asked for."""
+    lengths = questions.lengths[left] + passages.lengths[right] + SPECIAL
+    return torch.cat([model(join_pairs(questions, passages, left[c], right[c]))[0] for c in chunks(lengths)])
 
 
-def _chunks(lengths: Ints) -> Iterator[tuple[Ints, int]]:
-    order = np.argsort(lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        # The last of a chunk is its longest, so the width is known only once the chunk is: two guesses settle it.
-        count = max(1, CHUNK_TOKENS // _rounded(int(lengths[order[start]])))
-        last = min(len(order), start + count) - 1
-        count = max(1, CHUNK_TOKENS // _rounded(int(lengths[order[last]])))
-        chosen = order[start : start + count]
-        yield chosen, _rounded(int(lengths[chosen].max()))
-        start += len(chosen)
-
-
-def _rounded(length: int) -> int:
-    return -(-length // WIDTH_STEP) * WIDTH_STEP
-
-
-def _join(questions: Table, passages: Table, left: Ints, right: Ints, width: int, order: Ints) -> Batch:
-    device = questions.ids.device
-    place = torch.arange(width, device=device)[None, :]
-    asked, told = (
-        torch.from_numpy(t.lengths[rows]).to(device)[:, None] for t, rows in ((questions, left), (passages, right))
-    )
-    question = questions.ids[torch.from_numpy(left).to(device)]
-    passage = passages.ids[torch.from_numpy(right).to(device)]
-    first = question.gather(1, (place - 1).clamp(0, question.shape[1] - 1).expand(len(left), -1))
-    second = passage.gather(1, (place - asked - 2).clamp(0, passage.shape[1] - 1))
-    ids = torch.where(place <= asked, first, second)
-    ids = torch.where(place == 0, START, ids)
-    ids = torch.where((place == asked + 1) | (place == asked + told + 2), END, ids)
-    mask = place <= asked + told + 2
-    types = (place > asked + 1) & mask
-    return Batch(torch.where(mask, ids, PAD).long(), types.long(), mask, order)
+def chunks(lengths: Ints) -> Iterator[slice]:
+    """Parts of a list of texts that are not too much at once."""
+    number = np.cumsum(lengths) // CHUNK_TOKENS
+    bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(lengths)]
+    yield from (slice(start, end) for start, end in itertools.pairwise(bounds) if end > start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,32 @@ from hybridrag.models.align_text import normalise
 from hybridrag.models.unigram import SPECIAL_PIECES, WORD_START
 
 PASSAGES, PAIRS, JUDGE, PARALLEL = "passages", "pairs", "judge", "parallel"
+LEFT_OUT_FILE = Path(__file__).parent / "left_out.txt"
+"""Numbers of passages that an evaluation set also holds; `training.overlap --write` finds them."""
 _BATCH = 4096
 
 
-def read_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
-    """The rows of one training file: `read_rows(folder, "pairs")` -> {"q": ..., "pos": 3, ...}, ..."""
+def read_rows(folder: Path, name: str, left_out: AbstractSet[int] | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of one training file that are trained on: `read_rows(folder, "pairs")` -> {"q": ..., "pos": 3, ...}, ...
+
+    A passage that is left out stays as an empty one, so that the others keep their numbers; its questions are gone.
+    """
+    gone = read_left_out() if left_out is None else left_out
     with lzma.open(folder / f"{name}.jsonl.xz", "rt", encoding="utf-8") as lines:
         for line in lines:
-            yield json.loads(line)
+            row = json.loads(line)
+            if name == PASSAGES and row["i"] in gone:
+                row["t"] = ""
+            elif gone and name in (PAIRS, JUDGE):
+                if row["pos" if name == PAIRS else "p"] in gone:
+                    continue
+                row["neg"] = [number for number in row.get("neg", ()) if number not in gone]
+            yield row
+
+
+def read_left_out(path: Path = LEFT_OUT_FILE) -> frozenset[int]:
+    """The numbers in the file, one a line."""
+    return frozenset(int(line) for line in path.read_text(encoding="ascii").split()) if path.exists() else frozenset()
 
 
 class QuickTokenizer:
