@@ -19,7 +19,11 @@ from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.report import render_report
 from hybridrag.evaluate.runs import AnswerOutcome, EvalRun, run_searches
 from hybridrag.evaluate.support import LlmJudge, LocalJudge
+from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.parts import load_judge, load_support_judge
+from hybridrag.pipeline.alone import ComparingJudge
+from hybridrag.protocols import Candidate, Judgement, Passages, Question
+from hybridrag.result import Err, Result
 from hybridrag.testing.llms import ScriptedLlm
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
 from hybridrag.verify.judge import LocalJudge as VerifyJudge
@@ -117,13 +121,14 @@ class TestAgreement:
     def test_cases_are_read_plain_and_packed_in_both_forms(self, tmp_path: Path) -> None:
         lines = [
             {"question": "What is the fee?", "passages": PASSAGES, "sufficient": 1},
-            {"statement": "Gulls nest.", "passages": PASSAGES, "supported": True},
+            {"statement": "Gulls nest.", "passages": [{"title": "Birds", "text": "Gulls."}], "supported": True},
         ]
         write_lines(tmp_path / "cases.jsonl", lines)
         (tmp_path / "cases.jsonl.gz").write_bytes(gzip.compress((tmp_path / "cases.jsonl").read_bytes()))
         cases = read_labelled_cases(tmp_path / "cases.jsonl")
         assert cases == read_labelled_cases(tmp_path / "cases.jsonl.gz")
         assert [(case.label, case.states) for case in cases] == [(True, False), (True, True)]
+        assert (cases[1].passages, cases[1].titles) == (("Gulls.",), ("Birds",))
 
     @pytest.mark.parametrize(
         ("line", "message"),
@@ -165,6 +170,29 @@ class TestAgreement:
         judge = LlmJudge(ScriptedLlm([ProviderError("judge", "it is down")]))
         with pytest.raises(ProviderError):
             judge_agreement([case], judge=VerifyJudge(), support=judge)
+
+    def test_passages_that_no_search_found_are_compared_by_meaning_first(self) -> None:
+        class Seen(VerifyJudge):
+            cosines: tuple[float, ...] = ()
+
+            def judge(
+                self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+            ) -> Result[Judgement]:
+                self.cosines = tuple(candidate.scores["semantic"] for candidate in candidates)
+                return super().judge(question, candidates, timeout=timeout)
+
+        class Broken(HashEmbedder):
+            def embed_query(self, text: str, *, tokens: bool = False) -> Passages:
+                raise ModelUnavailable("e5", f"it is gone ({len(text)}, {tokens})")
+
+        seen = Seen()
+        judge = ComparingJudge(seen, HashEmbedder)
+        candidates = [Candidate("1", PASSAGES[0], 0.0, "Fees"), Candidate("2", PASSAGES[1], 0.0)]
+        assert judge.judge(Question("the fee for small boats"), candidates).unwrap().sufficient > 0
+        assert seen.cosines[0] > seen.cosines[1]
+        assert judge.name == "local"
+        assert judge.judge(Question("the fee"), []).unwrap().sufficient == 0
+        assert isinstance(ComparingJudge(seen, Broken).judge(Question("the fee"), candidates), Err)
 
     def test_the_settings_say_who_judges(self) -> None:
         local = load_settings(env={}).settings

@@ -20,6 +20,7 @@ from hybridrag.models.load import load_embedder
 from hybridrag.models.own_reranker import OwnReranker
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.models.token_vectors import packer_for
+from hybridrag.pipeline.alone import ComparingJudge
 from hybridrag.pipeline.judge import ReadingJudge
 from hybridrag.pipeline.rerank import READ, Looking
 from hybridrag.pipeline.verify import Checking
@@ -239,8 +240,11 @@ def load_judge(settings: Settings) -> Judge:
         InvalidSettings: `llm` without a model in `[llm]`.
     """
     given = make_judge(settings, make_llm(settings))
-    # Such passages have no cosines to trust.
-    return given or ReadingJudge(LocalJudge(trust_cosines=False), make_reader(settings).read, first=READ)
+    if given is not None:
+        return given
+    fitted = settings.embedding.model == DEFAULT_MODEL and settings.embedding.provider != "fake"
+    local = ReadingJudge(LocalJudge(trust_cosines=fitted), make_reader(settings).read, first=READ)
+    return ComparingJudge(local, cache(lambda: make_embedder(settings))) if fitted else local
 
 
 def load_support_judge(settings: Settings) -> SupportJudge:

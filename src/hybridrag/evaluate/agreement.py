@@ -30,6 +30,8 @@ class LabelledCase:
     """Whether the passages hold the answer to the question, or support the statement."""
     states: bool = False
     """Whether `text` is a statement."""
+    titles: tuple[str, ...] = ()
+    """Of the passages, where they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ def read_labelled_cases(file: str | Path) -> list[LabelledCase]:
 
     {"question": "Who?", "passages": ["Ann."], "sufficient": true}: do the passages hold the answer?
     {"statement": "Ann did.", "passages": ["Ann."], "supported": false}: do they support the statement?
+
+    A passage is a text, or {"title": ..., "text": ...}.
 
     Raises:
         InvalidInput: the file cannot be read, is empty, or a line is neither.
@@ -102,7 +106,11 @@ def _judged(case: LabelledCase, judge: Judge, support: SupportJudge) -> Result[f
     if case.states:
         supported = support.supports([case.text], case.passages)
         return Ok(supported.value[0]) if isinstance(supported, Ok) else supported
-    candidates = [Candidate(id=str(place), text=text, score=0.0) for place, text in enumerate(case.passages)]
+    titles = case.titles or ("",) * len(case.passages)
+    candidates = [
+        Candidate(id=str(place), text=text, score=0.0, title=title)
+        for place, (text, title) in enumerate(zip(case.passages, titles, strict=True))
+    ]
     judged = judge.judge(Question(case.text), candidates)
     return Ok(judged.value.sufficient) if isinstance(judged, Ok) else judged
 
@@ -116,9 +124,11 @@ def _case(where: str, fields: Mapping[str, Any]) -> LabelledCase:
         raise InvalidInput(f"{where}: must have a `question` or a `statement`.")
     if label not in {True, False}:  # 0 and 1 are these
         raise InvalidInput(f"{where}: `{'supported' if states else 'sufficient'}` must be true or false.")
-    if not isinstance(passages, list) or not all(isinstance(one, str) for one in passages):
+    rows = [one if isinstance(one, dict) else {"text": one} for one in passages] if isinstance(passages, list) else []
+    texts, titles = [row.get("text") for row in rows], [row.get("title") or "" for row in rows]
+    if not isinstance(passages, list) or not all(isinstance(one, str) for one in (*texts, *titles)):
         raise InvalidInput(f"{where}: `passages` must be a list of texts.")
-    return LabelledCase(text, tuple(passages), bool(label), states)
+    return LabelledCase(text, tuple(map(str, texts)), bool(label), states, tuple(map(str, titles)))
 
 
 def _named(yes: bool) -> str:
