@@ -26,7 +26,7 @@ from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
-from hybridrag.types.queries import SearchQuery, SearchStrategy, SearchWeights
+from hybridrag.types.queries import QueryType, SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import Hit, SearchResultType, StrategyMetric
 
 CANDIDATES = 100
@@ -37,6 +37,10 @@ DEDUPLICATED = 100
 
 GRAPH_SHARE = min(weights.graph for weights in DEFAULT_WEIGHTS.values())
 """From this weight on the graph counts in full. A caller who gives it less lowers what it adds."""
+
+
+NAMED_FOR_FACTS = 0.25
+"""How much being named counts where one fact is asked for: the page with the name need not be the one that tells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +277,8 @@ class Finder:
     ) -> None:
         # A caller who gives the graph little weight gets little of it.
         share = min(1.0, found.ask.weights.graph / GRAPH_SHARE)
-        found.start, found.end = weakened(started.value or GraphStart(), followed.value or NOWHERE, share)
+        seeds = NAMED_FOR_FACTS if found.ask.understood.plan.type is QueryType.LOCAL else 1.0
+        found.start, found.end = weakened(started.value or GraphStart(), followed.value or NOWHERE, share, seeds=seeds)
         note = Note(
             details={
                 "mode": found.ask.understood.plan.graph_mode.value,

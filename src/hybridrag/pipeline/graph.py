@@ -152,11 +152,11 @@ class GraphSearch:
         return {term: math.log((total + 1) / (count + 0.5)) for term, count in counts.items()}
 
 
-def weakened(start: GraphStart, end: GraphEnd, share: float) -> tuple[GraphStart, GraphEnd]:
-    """Both with what they say of chunks worth so much; 1 leaves them as they are."""
-    seeds = tuple(replace(seed, weight=seed.weight * share) for seed in end.seeds)
+def weakened(start: GraphStart, end: GraphEnd, share: float, *, seeds: float = 1.0) -> tuple[GraphStart, GraphEnd]:
+    """Both with what they say of chunks worth so much, and seeds so much of that; 1 leaves them as they are."""
+    named = tuple(replace(seed, weight=seed.weight * share * seeds) for seed in end.seeds)
     trails = {key: replace(trail, strength=trail.strength * share) for key, trail in end.trails.items()}
-    return start, replace(end, seeds=seeds, trails=trails)
+    return start, replace(end, seeds=named, trails=trails)
 
 
 def _with_related(trails: Mapping[int, Trail], related: Sequence[Hit]) -> dict[int, Trail]:

@@ -25,6 +25,9 @@ from hybridrag.types.queries import QueryType
 READ = 10
 """Results that a model reads where they are to be corrected: what an answer is made from."""
 
+RELATION_SHARE = 1 / 3
+"""How much less a reranker counts where a relation is asked for: half of what answers it resembles another question."""
+
 GRACE = 0.25
 """Seconds past its own timeout after which a reranker is not waited for: it should have given up by itself."""
 
@@ -34,7 +37,7 @@ class Looking:
     """How the reranker is used."""
 
     top_k: int = 50
-    share: float = 0.4
+    share: float = 0.6
     timeout: float = 2.0
 
 
@@ -81,13 +84,14 @@ class RerankStage:
         reranking = self._ask(reranker, found, candidates, looking, note)
         if reranking is None:
             return
+        # A fact stands in the passage that answers; only a relation is answered by way of another passage.
+        kind = found.ask.understood.plan.type
+        share = looking.share * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
+        ordered = _order(window, reranking.scores, share, bridges=kind is not QueryType.LOCAL)
+        found.ranked = ordered + found.ranked[len(window) :]
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
-        looks.append(_told(reranking, looking, len(candidates)))
-        # A fact stands in the passage that answers; only a relation is answered by way of another passage.
-        bridges = found.ask.understood.plan.type is not QueryType.LOCAL
-        ordered = _order(window, reranking.scores, looking.share, bridges=bridges)
-        found.ranked = ordered + found.ranked[len(window) :]
+        looks.append(_told(reranking, share, len(candidates)))
 
     def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
         if not found.ask.query.options.rerank_enabled:
@@ -129,8 +133,8 @@ class RerankStage:
         return answer.value
 
 
-def _told(reranking: Reranking, looking: Looking, looked: int) -> dict[str, JsonValue]:
-    told: dict[str, JsonValue] = {"model": reranking.model, "share": looking.share, "looked": looked}
+def _told(reranking: Reranking, share: float, looked: int) -> dict[str, JsonValue]:
+    told: dict[str, JsonValue] = {"model": reranking.model, "share": round(share, 4), "looked": looked}
     if reranking.cost or reranking.tokens:
         told |= {"tokens": reranking.tokens, "cost": reranking.cost}
     return told
