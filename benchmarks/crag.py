@@ -150,7 +150,7 @@ def ask(engine: Engine, web: Outside, dataset: Dataset, query: Query, expected: 
         id=query.id,
         language=query.language,
         expected=expected,
-        before=verdict(actions[0].before or 0.0).value if actions else "none",
+        before=verdict(actions[0].before).value if actions else "none",
         after=result.crag.relevance.value if result.crag else "none",
         turned=bool(gold & outer & found),
         whole=gold <= found,

@@ -234,6 +234,28 @@ class TestJudgements:
         assert [(point.coverage, point.accuracy) for point in found.abstention] == [(1.0, 3 / 4)]
         assert (found.graded_incorrect, found.corrected, found.truly_corrected) == (5, 5, 3)
 
+    def test_an_attempt_that_made_it_worse_does_not_lower_the_grade(self, dataset: Dataset) -> None:
+        """The grade of the last attempt was taken for that of what was kept."""
+        helped = CorrectiveAction(kind=CorrectiveActionKind.REWRITE_QUERY, before=0.2, after=0.8)
+        worse = CorrectiveAction(kind=CorrectiveActionKind.WEB_SEARCH, before=0.8, after=0.1)
+        graded = CRAGReport(
+            relevance=CRAGVerdict.CORRECT, confidence=0.8, needs_web_search=False, actions=(helped, worse)
+        )
+        run = outcome_for(dataset, lambda text: result(text, ["fees"], crag=graded))
+        assert run.recipe("one").outcomes[0].grade_after == 0.8
+        assert judgements_of(run, "one").corrected == 5
+
+    def test_a_run_graded_by_other_bounds_is_counted_by_them(self, dataset: Dataset) -> None:
+        action = CorrectiveAction(kind=CorrectiveActionKind.REWRITE_QUERY, before=0.4, after=0.6)
+        graded = CRAGReport(relevance=CRAGVerdict.CORRECT, confidence=0.6, needs_web_search=False, actions=(action,))
+        run = outcome_for(dataset, lambda text: result(text, ["fees"], crag=graded))
+        assert judgements_of(run, "one").graded_incorrect == 0
+        bounds = {"verify": {"correct_from": 0.6, "incorrect_until": 0.4}}
+        moved = judgements_of(run.model_copy(update={"settings": bounds}), "one")
+        assert (moved.graded_incorrect, moved.corrected) == (5, 5)
+        page = render_report(run.model_copy(update={"settings": bounds}))
+        assert "<h3>Corrections</h3>" in page
+
     def test_what_was_not_judged_is_none(self, run: EvalRun) -> None:
         found = judgements_of(run, "weak")
         assert found.verdict is found.sufficiency is None

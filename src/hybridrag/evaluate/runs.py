@@ -78,7 +78,7 @@ class QueryOutcome(Model):
     grade_before: Score | None = None
     """The grade before the first corrective action; None where none was taken."""
     grade_after: Score | None = None
-    """The grade after the last one."""
+    """The grade of what was kept in the end."""
     answer_rank: int | None = None
     """The rank of the first result whose text holds a gold answer; None where none does or none is known."""
     error: str | None = None
@@ -282,7 +282,8 @@ def ask(dataset: Dataset, query: Query, search: EvalSearch) -> QueryOutcome:
         abstained=_abstained(result),
         verdict=crag.relevance.value if crag else None,
         grade_before=actions[0].before if actions else None,
-        grade_after=actions[-1].after if actions else None,
+        # What made it worse was not kept.
+        grade_after=max((max(action.before, action.after) for action in actions), default=None),
         answer_rank=first_with_answer([item.content.text for item in result.results], query.answers),
     )
 
