@@ -16,7 +16,7 @@ from hybridrag.pipeline.cache import QueryCache
 from hybridrag.pipeline.parallel import Leg
 from hybridrag.pipeline.record import Recorder
 from hybridrag.search.duplicates import find_duplicates
-from hybridrag.search.rerank import blend_reranking
+from hybridrag.search.rerank import add_reading, blend_reranking
 from hybridrag.steps import Step, StepState
 
 # Legs
@@ -176,6 +176,19 @@ def test_passages_whose_vectors_are_far_apart_are_not_compared() -> None:
 
 
 # The blend of a reranker
+
+
+def test_what_a_model_reads_in_two_results_counts_by_how_sure_it_is() -> None:
+    plain = [False, False]
+    apart = add_reading([0.9, 0.8], [0.2, 0.8], share=0.4, led=plain)
+    assert apart == pytest.approx([0.9 - 0.4 * 2 * 1.386294 / 5, 0.8])
+    assert add_reading([0.9, 0.8], [0.5, 0.52], share=0.4, led=plain)[0] > 0.8
+    assert add_reading([0.9, 0.8], [0.0001, 0.9999], share=0.4, led=plain) == pytest.approx([0.1, 0.8])
+
+
+def test_what_was_not_read_or_was_led_to_keeps_its_score() -> None:
+    assert add_reading([0.9, 0.8, 0.7], [0.01, None, 0.99], share=0.4, led=[True, False, False]) == [0.9, 0.8, 0.7]
+    assert add_reading([0.9], [None], share=0.4, led=[False]) == [0.9]
 
 
 def test_own_and_reranked_scores_are_stretched_and_shared() -> None:

@@ -381,13 +381,13 @@ class RerankSettings(Section):
     """How many of the best results are looked at again."""
     batch_size: int = Field(default=16, ge=1, le=32)
     """How many passages a local model reads at once; less needs less memory."""
-    read_k: int = Field(default=4, ge=0, le=100)
+    read_k: int = Field(default=2, ge=0, le=100)
     """How many of the first results the package's own model reads, for their order under `auto` and for the judge. Each
     takes about 10 ms of a processor. Searches that are corrected, and answers, read ten."""
     blend: Share = 0.6
     """How much the reranker's score counts against that of the searches. At 1 it alone decides, which loses results
     that answer by way of another one."""
-    read_blend: Share = 0.3
+    read_blend: Share = 0.4
     """How much what that model reads counts against the order so far, under `auto`. More helps questions for one fact,
     and harms those that take two passages."""
     timeout_seconds: float = Field(default=2.0, gt=0.0)

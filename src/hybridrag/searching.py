@@ -69,7 +69,7 @@ class SearchKnobs:
     expand: bool = True
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=default_synonyms)
     looking: Looking = field(default_factory=Looking)
-    closer: Looking = field(default_factory=lambda: Looking(top_k=4))
+    closer: Looking = field(default_factory=lambda: Looking(top_k=2, share=0.4))
     checking: Checking = field(default_factory=Checking)
     trust_cosines: bool = True
     """Whether the local judge was fitted to the cosines of this embedding model."""

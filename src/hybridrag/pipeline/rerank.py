@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -16,7 +17,7 @@ from hybridrag.pipeline.sides import show_both_sides
 from hybridrag.protocols import Candidate, Reranker, Reranking, StoreWithCommunities
 from hybridrag.result import Err
 from hybridrag.search.late import LateInteraction
-from hybridrag.search.rerank import blend_reranking
+from hybridrag.search.rerank import add_reading, blend_reranking
 from hybridrag.steps import Step
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
@@ -39,6 +40,16 @@ class Looking:
     top_k: int = 50
     share: float = 0.6
     timeout: float = 2.0
+
+
+class Order(Protocol):
+    """What makes one order of the results' scores and of what a reranker says."""
+
+    def __call__(
+        self, scores: Sequence[float], reranked: Sequence[float | None], /, *, share: float, led: Sequence[bool]
+    ) -> list[float]:
+        """What orders each result."""
+        ...
 
 
 class RerankStage:
@@ -87,7 +98,8 @@ class RerankStage:
         # A fact stands in the passage that answers; only a relation is answered by way of another passage.
         kind = found.ask.understood.plan.type
         share = looking.share * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
-        ordered = _order(window, reranking.scores, share, bridges=kind is not QueryType.LOCAL)
+        order = blend_reranking if load is self._looks[0][0] else add_reading
+        ordered = _order(window, reranking.scores, share, order, bridges=kind is not QueryType.LOCAL)
         found.ranked = ordered + found.ranked[len(window) :]
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
@@ -140,10 +152,12 @@ def _told(reranking: Reranking, share: float, looked: int) -> dict[str, JsonValu
     return told
 
 
-def _order(window: Sequence[Ranked], scores: Sequence[float | None], share: float, *, bridges: bool) -> list[Ranked]:
+def _order(
+    window: Sequence[Ranked], scores: Sequence[float | None], share: float, order: Order, *, bridges: bool
+) -> list[Ranked]:
     """The results in their new order; each is scored no higher than the one before it."""
     led = [bridges and item.led for item in window]
-    blended = blend_reranking([item.score for item in window], scores, share=share, led=led)
+    blended = order([item.score for item in window], scores, share=share, led=led)
     places = sorted(range(len(window)), key=lambda place: (-blended[place], place))
     ordered: list[Ranked] = []
     ceiling = 1.0
