@@ -35,6 +35,28 @@ class TestLeads:
     def test_the_name_that_a_chain_goes_by_way_of_is_looked_for_next(self) -> None:
         assert find_leads(question(CHAIN), [OTHER, FILM], [0.1, 0.8]) == [Lead("Ann Lee Moran", 1)]
 
+    def test_of_several_names_the_one_next_to_what_is_asked_for_comes_first(self) -> None:
+        film = Candidate(
+            "film",
+            "The Long Tide, starring Bob Stone Carter, is a film directed by Ann Lee Moran for Cole Dean Hart.",
+            0.9,
+            "The Long Tide",
+        )
+        leads = find_leads(question(CHAIN), [film], [0.8])
+        assert [lead.name for lead in leads] == ["Ann Lee Moran", "Cole Dean Hart", "Bob Stone Carter"]
+
+    def test_two_passages_lead_on_in_turn(self) -> None:
+        compared = question("Which film has the director who is older, The Long Tide or Red Kite Rising?")
+        kite = Candidate("kite", "Red Kite Rising is a film directed by Eve Fox Gray.", 0.9, "Red Kite Rising")
+        leads = find_leads(compared, [FILM, kite], [0.8, 0.7])
+        assert [lead.name for lead in leads][:2] == ["Ann Lee Moran", "Eve Fox Gray"]
+
+    def test_a_side_that_is_missing_is_looked_for_first(self) -> None:
+        compared = question("Which film has the director who is older, The Long Tide or Red Kite Rising?")
+        leads = find_leads(compared, [FILM], [0.8])
+        assert leads == [Lead("Red Kite Rising", 0), Lead("Ann Lee Moran", 0)]
+        assert find_leads(compared, [], []) == []
+
     def test_japanese_names_are_found_whole(self) -> None:
         film = Candidate("film", "映画『長い潮』は佐藤健一監督の作品である。", 0.9, "長い潮")
         leads = find_leads(question("映画『長い潮』の監督の出身地はどこですか"), [film], [0.8])
@@ -58,6 +80,7 @@ class TestLeads:
 
     def test_a_page_is_about_the_name_in_its_title(self) -> None:
         assert is_about("Ann Lee Moran (director)", "ann lee moran")
+        assert is_about("Ann Lee Moran", "Queen Ann Lee Moran")
         assert not is_about("Moran", "Ann Lee Moran")
         assert not is_about("", "Ann Lee Moran")
 

@@ -27,7 +27,7 @@ from hybridrag.types.results import (
     SufficiencyEvaluation,
 )
 from hybridrag.verify.correct import Correction, Situation, next_correction
-from hybridrag.verify.follow import find_leads, is_about, missing_names
+from hybridrag.verify.follow import find_leads, goes_by_way_of, is_about, missing_names
 from hybridrag.verify.grade import BR_016, Bounds, grade, set_score
 from hybridrag.verify.intent import match_intent
 from hybridrag.verify.refine import refine
@@ -271,10 +271,13 @@ class VerifyStage:
         asked = self._outside(correction.query or standing.found.ask.query.text, note, until)
         tried = self._with_pages(asked, standing, note) if asked else None
         best = tried if tried is not None and tried.score > standing.score else standing
-        if grade(best.score, self._checking.bounds).relevance is CRAGVerdict.CORRECT:
+        if grade(best.score, self._checking.bounds).relevance is CRAGVerdict.CORRECT and not goes_by_way_of(
+            standing.found.question
+        ):
             return tried
+        # A chain whose first part alone was found may be judged well, and its second part is what was asked for.
         led = self._led_outside(best, note, until)
-        return led if led is not None and led.score > best.score else tried
+        return led if led is not None and led.score > min(best.score, self._checking.bounds.correct_from) else tried
 
     def _outside(self, text: str, note: Note, until: float) -> list[WebPage]:
         """The pages that a search of the web finds; none where it fails."""
