@@ -452,5 +452,5 @@ class TestTuned:
         assert (knobs.steps, knobs.hopping) == (2, Hopping(4, 10, 0.9, 0.1))
         assert (knobs.closer.share, knobs.checking.bounds, knobs.checking.steps) == (0.6, Bounds(0.6, 0.2), 2)
         usual = make_knobs(load_settings(env={}).settings, model="fake")
-        assert (usual.candidates, usual.min_relevance, usual.closer.share) == (100, 0.3, 0.3)
+        assert (usual.candidates, usual.min_relevance) == (100, 0.3)
         assert (usual.steps, usual.hopping, usual.checking.bounds) == (1, Hopping(), Bounds())

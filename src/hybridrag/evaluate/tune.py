@@ -91,7 +91,7 @@ TUNE_KNOBS: tuple[TuneKnob, ...] = (
     _knob("search.walk.own_share", 0.0, 0.2, 0.5),
     _knob("rerank.blend", 0.0, 0.2, 0.4, 0.6, 0.8),
     _knob("rerank.top_k", 20, 50, 100),
-    _knob("rerank.read_blend", 0.0, 0.15, 0.3, 0.45, 0.6),
+    _knob("rerank.read_blend", 0.0, 0.2, 0.4, 0.6, 0.8),
     _knob("search.expand", True, False),
     _knob("search.min_confidence", 0.5, 0.6, 0.7),
     _knob("search.min_relevance", 0.0, 0.3, 0.4, 0.5, 0.6, usual=False),
