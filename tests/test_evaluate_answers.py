@@ -196,7 +196,7 @@ class TestAgreement:
 
     def test_the_settings_say_who_judges(self) -> None:
         local = load_settings(env={}).settings
-        assert (load_judge(local).name, load_support_judge(local).name) == ("local", "local")
+        assert (load_judge(local).name, load_support_judge(local).name) == ("local", "local, reading")
         asked = load_settings(env={}, overrides={"verify.judge": "llm", "llm.model": "m", "llm.api_key": "k"}).settings
         assert (load_judge(asked).name, load_support_judge(asked).name) == ("llm", "m")
         with pytest.raises(InvalidSettings, match=r"needs `llm\.model`"):

@@ -6,12 +6,14 @@ import json
 
 import pytest
 
+from hybridrag.config import load_settings
 from hybridrag.errors import ProviderError
 from hybridrag.evaluate.answers import first_with_answer, holds_answer
 from hybridrag.evaluate.generation import answer_relevancy, context_precision, context_recall, faithfulness
 from hybridrag.evaluate.support import LlmJudge, LocalJudge
 from hybridrag.models.e5_embedder import E5Embedder
 from hybridrag.models.hash_embedder import HashEmbedder
+from hybridrag.parts import load_support_judge
 from hybridrag.result import Err, Ok
 from hybridrag.testing.llms import ScriptedLlm
 
@@ -48,6 +50,24 @@ class TestLocalJudge:
         assert context_precision(question, PASSAGES, judge) == Ok(1.0)
         assert context_precision(question, PASSAGES[::-1], judge) == Ok(1 / 3)
         assert context_precision("Who eats plums?", PASSAGES, judge) == Ok(0.0)
+
+    def test_a_model_that_reads_counts_as_much_as_the_words(self) -> None:
+        alone = LocalJudge().bears("What is the fee?", PASSAGES).unwrap()
+        judge = LocalJudge(reads=lambda _, texts: Ok([1.0] + [0.0] * (len(texts) - 1)))
+        both = judge.bears("What is the fee?", PASSAGES).unwrap()
+        assert both == pytest.approx([(alone[0] + 1) / 2, *(word / 2 for word in alone[1:])])
+        assert judge.name == "local, reading"
+
+    def test_a_model_that_fails_gives_its_error_and_no_figure(self) -> None:
+        gone = LocalJudge(reads=lambda *_: Err(ProviderError("model", "is gone")))
+        assert isinstance(gone.bears("What is the fee?", PASSAGES), Err)
+        assert gone.bears("What is the fee?", []) == Ok([])
+
+    def test_the_judge_of_the_settings_reads_what_words_alone_do_not_tell(self) -> None:
+        judge = load_support_judge(load_settings(env={}).settings)
+        question, texts = "How much do boats pay?", PASSAGES[:2]
+        useful, other = judge.bears(question, texts).unwrap()
+        assert useful > 0.5 > other
 
     def test_an_answer_beside_the_question_is_less_relevant(self) -> None:
         judge = LocalJudge(HashEmbedder(), cosines=(0.0, 1.0))

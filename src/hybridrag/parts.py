@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from hybridrag.config import Settings, Weights, WeightSettings
@@ -24,8 +24,9 @@ from hybridrag.pipeline.alone import ComparingJudge
 from hybridrag.pipeline.judge import ReadingJudge
 from hybridrag.pipeline.rerank import READ, Looking
 from hybridrag.pipeline.verify import Checking
-from hybridrag.protocols import Embedder, Judge, Llm, Reranker, Store, WebSearch
+from hybridrag.protocols import Candidate, Embedder, Judge, Llm, Question, Reranker, Store, WebSearch
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
+from hybridrag.result import Err, Ok, Result
 from hybridrag.search.hop import Hopping
 from hybridrag.search.late import LateInteraction
 from hybridrag.searching import SearchKnobs
@@ -248,14 +249,23 @@ def load_judge(settings: Settings) -> Judge:
 
 
 def load_support_judge(settings: Settings) -> SupportJudge:
-    """Who says whether passages support an answer: the LLM where `verify.judge` names it, else words on this machine.
+    """Who says whether passages support an answer: the LLM where `verify.judge` names it, else the local judge.
+
+    That one goes by words and, on whether a passage bears on a question, by the package's own model too.
 
     Raises:
         InvalidSettings: `llm` without a model in `[llm]`.
     """
     if make_judge(settings, llm := make_llm(settings)) is None or llm is None:
-        return SupportByWords()
+        return SupportByWords(reads=partial(_chances, make_reader(settings)))
     return SupportByLlm(llm)
+
+
+def _chances(reader: OwnReranker, question: str, texts: Sequence[str]) -> Result[list[float]]:
+    """How likely each text bears on the question."""
+    candidates = [Candidate(id=str(place), text=text, score=0.0) for place, text in enumerate(texts)]
+    read = reader.rerank(Question(question), candidates)
+    return read if isinstance(read, Err) else Ok([score or 0.0 for score in read.value.scores])
 
 
 def make_web_search(settings: Settings) -> WebSearch | None:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +29,10 @@ MAX_TOKENS = 1500
 TIMEOUT_SECONDS = 60.0
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+Reads = Callable[[str, Sequence[str]], Result[list[float]]]
+"""Question and texts -> how likely each text bears on the question, 0-1."""
 
 
 class SupportJudge(Protocol):
@@ -57,7 +61,8 @@ class LocalJudge:
     LocalJudge().supports(["The fee is 12 crowns."], ["Boats pay a fee of 12 crowns."]) -> Ok([0.8...])
 
     A word counts by its `rarity` (idf in the corpus); without, by its rarity among the passages. It cannot tell a
-    statement from its negation.
+    statement from its negation. `reads` is a model that reads a question with texts and says how likely each bears on
+    it; with one, `bears` is the mean of what the words and what the model say.
     """
 
     def __init__(
@@ -66,15 +71,18 @@ class LocalJudge:
         *,
         rarity: Mapping[str, float] | None = None,
         cosines: tuple[float, float] = (FLOOR, CEILING),
+        reads: Reads | None = None,
     ) -> None:
         self._embedder = embedder
+        self._reads = reads
         self._rarity = rarity or {}
         self._floor, self._ceiling = cosines
 
     @property
     def name(self) -> str:
         """What reports call it."""
-        return "local" if self._embedder is None else f"local with {self._embedder.info.name}"
+        name = "local" if self._reads is None else "local, reading"
+        return name if self._embedder is None else f"{name} with {self._embedder.info.name}"
 
     def supports(self, statements: Sequence[str], passages: Sequence[str]) -> Result[list[float]]:
         """By the two passages that share most with it: a statement may join two of them."""
@@ -94,12 +102,16 @@ class LocalJudge:
         words = [_terms(text) for text in texts]
         weights = self._weights(words)
         near = self._nearness([question], texts)[0]
-        return Ok(
-            [
-                self._mixed(_coverage(question, own, weights), float(nearness))
-                for own, nearness in zip(words, near, strict=True)
-            ]
-        )
+        by_word = [
+            self._mixed(_coverage(question, own, weights), float(nearness))
+            for own, nearness in zip(words, near, strict=True)
+        ]
+        if self._reads is None:
+            return Ok(by_word)
+        read = self._reads(question, texts)
+        if isinstance(read, Err):
+            return read
+        return Ok([(word + model) / 2 for word, model in zip(by_word, read.value, strict=True)])
 
     def _supported(self, statement: str, words: Sequence[set[str]], nearness: float) -> float:
         weights = self._weights(words)
