@@ -129,6 +129,8 @@ def names(text: str) -> list[tuple[str, int]]:
         ("what may happen to ISO", [("ISO", 4)]),
         ("犬吠埼灯台の設計者は誰ですか", [("犬吠埼灯台", 5)]),
         ("風の谷とISOの違い", [("風の谷", 6), ("ISO", 4)]),
+        ("ISOの正式名称は", [("ISO", 4)]),
+        ("Elvira Quistさんの灯台", [("Elvira Quist", 2)]),
         ("nothing of it", []),
         ("", []),
     ],

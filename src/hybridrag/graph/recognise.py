@@ -15,7 +15,9 @@ MAX_WORDS = 6
 MAX_CANDIDATES = 400
 """Candidates looked up at most: a pasted page is no question."""
 
-_WORD = re.compile(r"[^\W_]+(?:[-'’.&/][^\W_]+)*")
+_OTHER = r"[^\W_ぁ-ヿㇰ-ㇿｦ-ﾟ々〆㐀-䶿一-鿿豈-﫿]"
+_WORD = re.compile(rf"{_OTHER}+(?:[-'’.&/]{_OTHER}+)*")
+"""A word of letters; in Japanese it ends where they do: UNTAGの正式名称."""
 _SPACE = re.compile(r"[^\S\n]{0,2}")
 _SMALL_WORDS = """
 a an the of in on at by to for from with and or but as is are was were be been do does did has have
