@@ -77,15 +77,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the markers of this file")
     given = parser.parse_args(arguments)
     chosen = [peer for peer in PEERS if given.peers is None or peer.name in given.peers]
+    only = f" --peers {' '.join(given.peers)}" if given.peers else ""
     try:
         for path in given.datasets or ([] if given.sizes else [SAMPLE]):
             shown = path if path == SAMPLE else Path("DATA") / path.name
-            limited = f" --limit {given.limit}" if given.limit else ""
+            limited = (f" --limit {given.limit}" if given.limit else "") + only
             for found in run([path], limit=given.limit, peers=chosen, keep=given.keep):
                 _show(found, given.write, f"python -m benchmarks.peers {shown}{limited}")
         for size in given.sizes:
             made = run_size(size, peers=chosen, keep=given.keep)
-            _show(made, given.write, f"python -m benchmarks.peers --sizes {size}")
+            _show(made, given.write, f"python -m benchmarks.peers --sizes {size}{only}")
     except RAGError as error:
         print(error, file=sys.stderr)
         return 1
