@@ -256,7 +256,7 @@ class TestTune:
         args = ["harbour", "--knob", "rerank.blend", "--knob", "search.expand", "--metric", "MRR@10"]
         assert main(["tune", *args, "--json", "--write", "found.toml"]) == 0
         printed = json.loads(capsys.readouterr().out)
-        assert printed["trials"][0]["choice"] == {"rerank.blend": 0.6, "search.expand": True}
+        assert printed["trials"][0]["choice"] == {"rerank.blend": 0.7, "search.expand": True}
         assert len(printed["trials"]) >= 6
         assert printed["training"]["queries"] + printed["heldOut"]["queries"] == 5
         assert (home / "found.toml").exists() is printed["worthIt"]

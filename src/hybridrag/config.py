@@ -384,7 +384,7 @@ class RerankSettings(Section):
     read_k: int = Field(default=2, ge=0, le=100)
     """How many of the first results the package's own model reads, for their order under `auto` and for the judge. Each
     takes about 10 ms of a processor. Searches that are corrected, and answers, read ten."""
-    blend: Share = 0.6
+    blend: Share = 0.7
     """How much the reranker's score counts against that of the searches. At 1 it alone decides, which loses results
     that answer by way of another one."""
     read_blend: Share = 0.4

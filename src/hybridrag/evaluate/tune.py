@@ -89,7 +89,7 @@ TUNE_KNOBS: tuple[TuneKnob, ...] = (
     _knob("search.walk.max_shared", 10, 30, 60),
     _knob("search.walk.in_passing", 0.25, 0.5, 1.0),
     _knob("search.walk.own_share", 0.0, 0.2, 0.5),
-    _knob("rerank.blend", 0.0, 0.2, 0.4, 0.6, 0.8),
+    _knob("rerank.blend", 0.0, 0.3, 0.5, 0.7, 0.9),
     _knob("rerank.top_k", 20, 50, 100),
     _knob("rerank.read_blend", 0.0, 0.2, 0.4, 0.6, 0.8),
     _knob("search.expand", True, False),

@@ -26,7 +26,7 @@ from hybridrag.types.queries import QueryType
 READ = 10
 """Results that a model reads where they are to be corrected: what an answer is made from."""
 
-RELATION_SHARE = 1 / 3
+RELATION_SHARE = 0.3
 """How much less a reranker counts where a relation is asked for: half of what answers it resembles another question."""
 
 GRACE = 0.25
@@ -38,7 +38,7 @@ class Looking:
     """How the reranker is used."""
 
     top_k: int = 50
-    share: float = 0.6
+    share: float = 0.7
     timeout: float = 2.0
 
 
