@@ -189,9 +189,7 @@ def _row(read: Read, at: int, bridge: float, cosines: Sequence[float], attribute
         max(asked_for, default=0.0),
         max(asked_for, default=0.0) * (named if places else 1.0),
         0.0 if untold or not kinds else float(kinds[best]),
-        0.0
-        if untold
-        else max((there for there, kind in zip(covered_titled, kinds, strict=True) if kind), default=0.0),
+        0.0 if untold else max((there for there, kind in zip(covered_titled, kinds, strict=True) if kind), default=0.0),
         float(untold),
         _pairs_near(asked, passage),
         _numbers_missing(asked, passage.plain),
