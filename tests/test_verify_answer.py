@@ -66,6 +66,41 @@ def test_a_comparison_quotes_both_sides_in_reading_order() -> None:
     assert [citation.result_id for citation in found.citations] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("question", "link", "target"),
+    [
+        (
+            "Where was the designer of the Orin Tower born?",
+            (
+                "Orin Tower",
+                "The Orin Tower was designed by Ann Lee. It is of oak.",
+                "The Orin Tower was designed by Ann Lee.",
+            ),
+            (
+                "Ann Lee",
+                "Ann Lee taught for years. Ann Lee was born in Bath. Parking is free.",
+                "Ann Lee was born in Bath.",
+            ),
+        ),
+        (
+            "オリン塔を設計した人の出身地はどこですか",
+            (
+                "オリン塔",
+                "オリン塔は木造である。オリン塔を設計したのは李安である。",
+                "オリン塔を設計したのは李安である。",
+            ),
+            ("李安", "李安は長く教えた。李安は金沢市の出身である。駐車場は無料。", "李安は金沢市の出身である。"),
+        ),
+    ],
+)
+def test_a_chain_is_answered_by_the_sentence_that_leads_on_and_the_one_it_leads_to(
+    question: str, link: tuple[str, str, str], target: tuple[str, str, str]
+) -> None:
+    texts = [passage("x", link[1], title=link[0]), passage("y", target[1], title=target[0]), FIRE]
+    found = extract_answer(asked(question), texts)
+    assert {link[2], target[2]} <= set(quotations(found, texts))
+
+
 def test_an_overview_quotes_one_sentence_of_each_of_several_documents() -> None:
     texts = [passage(name, f"Text {name} is about {name}. More of {name}.", title=name) for name in "ABCDEFG"]
     found = extract_answer(asked("What are the main themes of these documents?"), texts)

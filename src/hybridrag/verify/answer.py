@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hybridrag.protocols import Candidate, Question
 from hybridrag.types.answers import EXTRACTIVE, Answer, AnswerSentence, Citation
 from hybridrag.types.queries import QueryType, RelationHint
-from hybridrag.verify.features import Read, read_all
-from hybridrag.verify.read import Name, Passage, Sentence, name_presence
+from hybridrag.verify.features import Read, plain_title, read_all
+from hybridrag.verify.read import Name, Passage, Sentence, kind_flags, name_presence, plain, presence
 from hybridrag.verify.refine import Strip, context_of, rate_sentences
 
 MAX_SENTENCES = 3
@@ -23,6 +23,12 @@ ALSO_FROM = 0.85
 
 RANK_SHARE = 0.15
 """How much the candidate's own score adds to a sentence: of two alike the one in the better passage is quoted."""
+
+KIND_SHARE = 0.5
+"""What a date counts where one is asked for, beside the words of the question: an answer need not repeat those."""
+
+SHORTEST_TITLE = 2
+"""Characters of a title that can be looked for in a text."""
 
 LONGEST_QUOTE = 600
 """Characters of one quotation; a table or a list without full stops is one sentence as long as its page."""
@@ -94,7 +100,44 @@ def _choose(read: Read, quotes: Sequence[_Quote]) -> list[_Quote]:
         sides = [_best_on(read, quotes, name) for name in read.asked.names[:MAX_SENTENCES]]
         chosen = [side for side in sides if side is not None]
         return list(dict.fromkeys(chosen)) or _best(quotes)
+    if found is not None and found.type is QueryType.RELATIONSHIP:
+        return list(dict.fromkeys([*_chain(read, quotes), *_best(quotes)]))[:MAX_SENTENCES]
     return _best(quotes)
+
+
+def _chain(read: Read, quotes: Sequence[_Quote]) -> list[_Quote]:
+    """A sentence that leads from what the question names to another document, and what that says of what is asked for.
+
+    "Where was the designer of the tower born?" -> "The tower was designed by Ann Lee.", then under Ann Lee "She was
+    born in Bath."; none where no sentence names another candidate.
+    """
+    asked = read.asked
+    titles = [plain_title(candidate.title) for candidate in read.candidates]
+    best: tuple[float, list[_Quote]] = (0.0, [])
+    for link in quotes:
+        text = plain(read.passages[link.at].text[link.start : link.end])
+        for at, title in enumerate(titles):
+            if titles[link.at] == title or len(title) < SHORTEST_TITLE or title in asked.plain or title not in text:
+                continue
+            target = max(
+                (quote for quote in quotes if quote.at == at),
+                key=lambda quote: (_says_asked(read, quote), -quote.start),
+                default=None,
+            )
+            if target is not None and link.weight + _says_asked(read, target) > best[0]:
+                best = (link.weight + _says_asked(read, target), [link, target])
+    return best[1]
+
+
+def _says_asked(read: Read, quote: _Quote) -> float:
+    """How much a quotation says of what is asked for, whomever it is asked of: the kind of thing, and its words."""
+    asked, passage = read.asked, read.passages[quote.at]
+    named = frozenset(term for name in asked.names for term in name.terms_alone)
+    attributes = [float(term.term not in named) for term in asked.terms]
+    inside = [at for at, it in enumerate(passage.sentences) if quote.start <= it.start < quote.end]
+    terms = frozenset().union(*(passage.sentences[at].terms for at in inside))
+    kinds = kind_flags(asked, passage)
+    return asked.partial(presence(asked.terms, terms), attributes) + KIND_SHARE * any(kinds[at] for at in inside)
 
 
 def _best(quotes: Sequence[_Quote]) -> list[_Quote]:

@@ -221,7 +221,7 @@ def _missing_rarest(asked: Asked, there: Sequence[float]) -> float:
 
 def _title_named(asked: Asked, candidate: Candidate) -> float:
     """Whether the title is a name in the question, without what stands in brackets after it."""
-    title = _plain_title(candidate.title)
+    title = plain_title(candidate.title)
     if len(title) < 2:
         return 0.0
     if any(title == name.plain for name in asked.names):
@@ -229,7 +229,8 @@ def _title_named(asked: Asked, candidate: Candidate) -> float:
     return 0.7 if title in asked.plain else 0.0
 
 
-def _plain_title(title: str) -> str:
+def plain_title(title: str) -> str:
+    """A title as it is looked for in texts: without what stands in brackets after it."""
     return plain(title).split("(")[0].strip()
 
 
@@ -261,7 +262,7 @@ def _numbers_missing(asked: Asked, text: str) -> float:
 
 def _bridges(read: Read) -> list[float]:
     """For each candidate, how far it is named by another that the question names: "the director of X"."""
-    titles = [_plain_title(candidate.title) for candidate in read.candidates]
+    titles = [plain_title(candidate.title) for candidate in read.candidates]
     named = [_title_named(read.asked, candidate) for candidate in read.candidates]
     return [
         max(
@@ -282,7 +283,7 @@ def set_evidence(read: Read) -> Features:
     everything = frozenset().union(*(passage.terms for passage in (*read.passages, *read.headings)))
     text = "\n".join(passage.plain for passage in (*read.passages, *read.headings))
     named = [name_presence(name, text, everything) for name in asked.names]
-    titles = {_plain_title(candidate.title) for candidate in read.candidates}
+    titles = {plain_title(candidate.title) for candidate in read.candidates}
     titled = [any(name.plain == title for title in titles) for name in asked.names]
     values = [
         asked.coverage(presence(asked.terms, everything)),
