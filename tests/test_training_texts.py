@@ -168,9 +168,10 @@ def test_what_the_cross_encoder_did_not_read_stays_behind_what_it_read() -> None
     from hybridrag.protocols import Candidate
 
     candidates = [Candidate(str(place), f"text {place}", score) for place, score in enumerate((0.9, 0.8, 0.7))]
-    found = orders(candidates, [0.1, 0.2, 0.3], [0.1, 0.9, None])
+    found = orders(candidates, [0.1, 0.2, 0.3], {"now": [0.1, 0.9, None], "before": [0.9, 0.1, None]})
     assert [one.id for one in found["searches"]] == ["0", "1", "2"]
     assert [one.id for one in found["own .7"]] == ["1", "0", "2"]
+    assert [one.id for one in found["own .7 before"]] == ["0", "1", "2"]
 
 
 PIECES = ["▁the", "▁cat", "▁sat", "▁here", ".", "▁a", "▁dog", "▁ran", "▁far", "▁away", "▁who", "▁title", ":", "▁well"]

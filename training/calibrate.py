@@ -1,10 +1,11 @@
 """Turn a model's answers into probabilities, per language, on held-out training questions.
 
-    python -m training.calibrate WORK TARGET NAME ... [--questions 200] [--plot docs/reliability.svg]
+    python -m training.calibrate WORK TARGET NAME ... [--questions 200] [--judge-only] [--plot FILE]
 
-A held-out question gets its passage and the seven held-out passages that share most rare words with it. That is about
-what a search hands in, so "0.7" means: of such passages with this score, seven in ten answer. Whether a set holds the
-answer is fitted on the same lists, half of them without the right passage. Half of the questions are fitted on, the
+A held-out question gets its passage, others of the same article, and those of a quarter of all passages that share most
+rare words with it, less those that hold the answer: eight in all. That is about what a search hands in, so "0.7" means:
+of such passages with this score, seven in ten answer. Whether a set holds the answer is fitted on the same lists, half
+of them without the right passage. Half of the questions are fitted on, the
 other half says how far the probabilities are to be trusted (`--plot` draws it); then all of them are fitted on.
 """
 
@@ -31,6 +32,9 @@ from training.ragged import load
 SEED = 7
 HELD_OUT = 50
 LIST_SIZE = 8
+POOL = 4
+"""One passage in so many is among those that neighbours are looked for in."""
+SAME_ARTICLE = 3
 RIDGE = 1e-2
 LANGUAGES = ("en", "ja")
 BINS = 10
@@ -65,7 +69,7 @@ def expected_error(chance: Floats, labels: Floats) -> float:
 
 
 class Neighbours:
-    """Which held-out passages share rare pieces with a question."""
+    """Which passages share rare pieces with a question."""
 
     def __init__(self, data: dict[str, Any], pool: list[int]) -> None:
         self._holders: dict[int, list[int]] = defaultdict(list)
@@ -74,15 +78,14 @@ class Neighbours:
                 self._holders[piece].append(row)
         self._size = len(pool)
 
-    def nearest(self, question: list[int], count: int, without: int) -> list[int]:
-        """The passages with the largest sum of idf, the right one left out."""
+    def nearest(self, question: list[int]) -> list[int]:
+        """All that share something, the largest sum of idf first."""
         sums: dict[int, float] = defaultdict(float)
         for piece in set(question):
             holders = self._holders.get(piece, [])
             for row in holders:
                 sums[row] += math.log(self._size / len(holders))
-        sums.pop(without, None)
-        return sorted(sums, key=lambda row: -sums[row])[:count]
+        return sorted(sums, key=lambda row: -sums[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +98,27 @@ class Lists:
     labels: Floats
 
 
-def collect(engine: Any, data: dict[str, Any], lang: int, count: int) -> Lists:
+def collect(engine: Any, data: dict[str, Any], work: Path, lang: int, count: int) -> Lists:
     """Run the model over held-out lists and held-out judged pairs."""
     rng = np.random.default_rng(SEED)
     held = data["positive"] % HELD_OUT == 0
     mine = data["passage_lang"] == lang
-    pool = np.flatnonzero(mine & (np.arange(len(mine)) % HELD_OUT == 0)).tolist()
+    pool = np.flatnonzero(mine & (np.arange(len(mine)) % POOL == 0)).tolist()
     near = Neighbours(data, pool)
+    pieces = (work / "pieces.txt").read_bytes().decode("utf-8").split("\n")
+    plain = [piece.replace("▁", "").casefold() for piece in pieces]
     rows = rng.permutation(np.flatnonzero(held & (data["lang"] == lang)))[:count]
     lists = []
     for row in rows.tolist():
         question, right = data["questions"][row].tolist(), int(data["positive"][row])
-        passages = [right, *near.nearest(question, LIST_SIZE - 1, right)]
+        answer, found = data["answers"].text(row), [right]
+        for passage in dict.fromkeys([*data["negatives"][row].tolist()[:SAME_ARTICLE], *near.nearest(question)]):
+            text = "".join(plain[piece] for piece in data["passages"][passage].tolist()) if answer else ""
+            if passage != right and not (answer and answer in text):
+                found.append(passage)
+            if len(found) == LIST_SIZE:
+                break
+        passages = found
         if len(passages) == LIST_SIZE:
             lists.append([engine.answers(question, data["passages"][p].tolist()) for p in passages])
     usable = (data["judged_passage"] % HELD_OUT == 0) & mine[data["judged_passage"]] & (data["judged_swapped"] == 0)
@@ -198,6 +210,9 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("names", nargs="+")
     parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument(
+        "--judge-only", action="store_true", help="leave the curve of fit, which orders results, as it is"
+    )
     parser.add_argument("--plot", type=Path, help="where to draw how often what was said with a probability was so")
     options = parser.parse_args()
     data = load(options.work / "data.npz")
@@ -206,10 +221,10 @@ def main() -> None:
     drawn = []
     for name in options.names:
         engine = open_engine(options.target, name, calibrated=False)
-        known[name] = {}
+        before, known[name] = known.get(name, {}), {}
         for code, lang in enumerate(LANGUAGES):
-            curves, checks = calibrate(collect(engine, data, code, options.questions))
-            known[name][lang] = curves
+            curves, checks = calibrate(collect(engine, data, options.work, code, options.questions))
+            known[name][lang] = {**curves, "fit": before[lang]["fit"]} if options.judge_only else curves
             shown = {what: f"error {check.error:.3f}, right {check.right:.3f}" for what, check in checks.items()}
             print(name, lang, curves, shown, flush=True)
             drawn += [Line(f"{name} {lang}: {what}", checks[what].points) for what in PLOTTED]

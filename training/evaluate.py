@@ -6,7 +6,8 @@ Each set is a folder in the BEIR layout below DIR, indexed with the default sett
 interaction looks at the first 50 results, the cross-encoder at the first 16. A share says how much a reranker counts;
 what is left is the order of the searches. Nothing was fitted on these sets but the share itself.
 
-With `--judge DIR/sufficiency`, how often the judge is right about whether passages hold the answer.
+`--before FOLDER` also asks other weights, over the same results. With `--judge DIR/sufficiency`, how often
+the judge is right about whether passages hold the answer.
 """
 
 # ruff: noqa: T201 (a step says what it did)
@@ -18,7 +19,7 @@ import gzip
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from hybridrag.engine import Engine
 from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.metrics import documents_in_order, ndcg_at, recall_at, reciprocal_rank_at
 from hybridrag.evaluate.read_query import Query
-from hybridrag.models.own_reranker import OwnReranker, Size
+from hybridrag.models.own_reranker import FOLDER, OwnReranker
 from hybridrag.models.token_vectors import packer_for
 from hybridrag.parts import make_embedder
 from hybridrag.protocols import Candidate, Question, Reranking
@@ -39,6 +40,7 @@ from hybridrag.search.late import LateInteraction
 from hybridrag.search.rerank import blend_reranking
 from hybridrag.stores.embedded.store import EmbeddedStore
 
+RECALLS = (5, 10)
 READ = 16
 """Results that the cross-encoder reads."""
 WAYS = {
@@ -51,18 +53,20 @@ WAYS = {
     "late .33, own .33": (0.33, 0.33),
 }
 """Name -> shares of late interaction and of the cross-encoder."""
+NOW, BEFORE = "now", "before"
+"""The weights of `--weights`, and those of `--before`."""
 
 Scores = Sequence[float | None]
 
 
 @dataclass
 class Recorder:
-    """A reranker that asks both, notes what they say, and changes nothing."""
+    """A reranker that asks all, notes what they say, and changes nothing."""
 
     late: LateInteraction
-    own: OwnReranker
+    own: Mapping[str, OwnReranker]
     name: str = "recorder"
-    seen: dict[str, tuple[Sequence[Candidate], Scores, Scores]] = field(default_factory=dict)
+    seen: dict[str, tuple[Sequence[Candidate], Scores, Mapping[str, Scores]]] = field(default_factory=dict)
     pairs: int = 0
     seconds: float = 0.0
 
@@ -72,24 +76,26 @@ class Recorder:
         """No scores at all, so that the order of the searches stays."""
         late = self.late.rerank(question, candidates, timeout=timeout).unwrap().scores
         began = time.perf_counter()
-        own = self.own.rerank(question, candidates[:READ]).unwrap().scores
+        own = {name: model.rerank(question, candidates[:READ]).unwrap().scores for name, model in self.own.items()}
         self.seconds += time.perf_counter() - began
-        self.pairs += len(own)
-        self.seen[question.text] = (candidates, late, [*own, *[None] * (len(candidates) - len(own))])
+        self.pairs += sum(map(len, own.values()))
+        rest = [None] * max(0, len(candidates) - READ)
+        self.seen[question.text] = (candidates, late, {name: [*scores, *rest] for name, scores in own.items()})
         return Ok(Reranking(scores=(None,) * len(candidates), model=self.name))
 
 
-def orders(candidates: Sequence[Candidate], late: Scores, own: Scores) -> dict[str, list[Candidate]]:
-    """The candidates in the order of each way."""
+def orders(candidates: Sequence[Candidate], late: Scores, own: Mapping[str, Scores]) -> dict[str, list[Candidate]]:
+    """The candidates in the order of each way: "own .5" of the weights now, "own .5 before" of other ones."""
     found = {}
     plain = [candidate.score for candidate in candidates]
     led = [False] * len(candidates)
     for way, (by_late, by_own) in WAYS.items():
         share = by_late / (1 - by_own)
-        scores = blend_reranking(plain, late, share=share, led=led) if share else plain
-        scores = mixed(scores, own, by_own) if by_own else scores
-        order = np.argsort([-score for score in scores], kind="stable").tolist()
-        found[way] = [candidates[place] for place in order]
+        first = blend_reranking(plain, late, share=share, led=led) if share else plain
+        for weights, said in own.items() if by_own else [(NOW, late)]:
+            scores = mixed(first, said, by_own) if by_own else first
+            order = np.argsort([-score for score in scores], kind="stable").tolist()
+            found[way if weights == NOW else f"{way} {weights}"] = [candidates[place] for place in order]
     return found
 
 
@@ -110,42 +116,40 @@ def _logit(chance: float | None) -> float:
 
 
 def measure(
-    path: Path, dataset: Dataset, queries: Sequence[Query], embedder: Remembering, size: Size
+    path: Path, dataset: Dataset, queries: Sequence[Query], embedder: Remembering, own: Mapping[str, OwnReranker]
 ) -> list[list[object]]:
     """One row for each way."""
     store = EmbeddedStore.open(path, create=False)
-    recorder = Recorder(LateInteraction(store.token_vectors, packer_for(embedder.info)), OwnReranker(size))
+    recorder = Recorder(LateInteraction(store.token_vectors, packer_for(embedder.info)), own)
     with Engine.open(path, settings=settings_with(0.5), embedder=embedder, reranker=recorder) as engine:
         for query in queries:
             engine.search(query.text, limit=10, rerank_enabled=True, include_highlights=False)
     names = {file.id: dataset.document_id(file.name) for file in store.files()}
-    values: dict[str, list[tuple[float, float, float]]] = {way: [] for way in WAYS}
+    values: dict[str, list[tuple[float, ...]]] = {}
     for query in queries:
-        for way, order in orders(*recorder.seen.get(query.text, ((), (), ()))).items():
+        for way, order in orders(*recorder.seen.get(query.text, ((), (), dict.fromkeys(own, ())))).items():
             chunks = store.chunks_by_key([candidate.key for candidate in order])
             found = documents_in_order(
                 names[chunks[candidate.key].file_id] for candidate in order if candidate.key in chunks
             )
             gold = query.gold
-            values[way].append(
-                (reciprocal_rank_at(found, gold, 10), ndcg_at(found, gold, 10), recall_at(found, gold, 5))
-            )
+            recalls = [recall_at(found, gold, depth) for depth in RECALLS]
+            values.setdefault(way, []).append((reciprocal_rank_at(found, gold, 10), ndcg_at(found, gold, 10), *recalls))
     store.close()
     rate = round(recorder.pairs / max(recorder.seconds, 1e-9))
     print(f"{dataset.name}: {len(queries)} questions, {rate} pairs a second", file=sys.stderr, flush=True)
     return [
-        [dataset.name, len(queries), way, *(mean([row[place] for row in rows]) for place in range(3))]
+        [dataset.name, len(queries), way, *(mean(list(column)) for column in zip(*rows, strict=True))]
         for way, rows in values.items()
     ]
 
 
-def judged(path: Path, size: Size, limit: int) -> list[object]:
+def judged(path: Path, model: OwnReranker, limit: int) -> list[object]:
     """One row for a file of questions with passages and a label: how often the judge is right at .5."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     # Files are sorted by label: a sample is spread over the whole of it.
     rows = [rows[place] for place in np.unique(np.linspace(0, len(rows) - 1, min(limit, len(rows))).astype(int))]
-    model = OwnReranker(size)
     said = []
     for row in rows:
         candidates = [Candidate(str(place), text, 0.5) for place, text in enumerate(row["passages"])]
@@ -165,10 +169,16 @@ def main() -> int:
     parser.add_argument("--size", choices=("small", "base"), default="small")
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--indexes", type=Path, metavar="FOLDER")
+    parser.add_argument("--weights", type=Path, default=FOLDER, metavar="FOLDER")
+    parser.add_argument("--before", type=Path, metavar="FOLDER")
     options = parser.parse_args()
+    folders = {NOW: options.weights, **({BEFORE: options.before} if options.before else {})}
+    own = {name: OwnReranker(options.size, folder=folder) for name, folder in folders.items()}
     if options.judge is not None:
-        found = [judged(path, options.size, options.limit) for path in sorted(options.judge.glob("*.jsonl.gz"))]
-        Table(f"Own judge, {options.size}, x 100", ["set", "questions", "right at .5", "area under ROC"], found).print()
+        files = sorted(options.judge.glob("*.jsonl.gz"))
+        found = [[name, *judged(path, model, options.limit)] for path in files for name, model in own.items()]
+        heads = ["weights", "set", "questions", "right at .5", "area under ROC"]
+        Table(f"Own judge, {options.size}, x 100", heads, found).print()
     embedder = Remembering(make_embedder(settings_with(0.0)))
     rows: list[list[object]] = []
     for name in options.sets:
@@ -176,10 +186,9 @@ def main() -> int:
         with kept_folder(options.indexes) as folder:
             index(folder / name, dataset, embedder)
             queries = spread([query for query in dataset.queries if query.has_evidence], options.limit)
-            rows.extend(measure(folder / name, dataset, queries, embedder, options.size))
-    Table(
-        f"Own reranker, {options.size}, x 100", ["set", "questions", "order", "MRR@10", "nDCG@10", "Recall@5"], rows
-    ).print()
+            rows.extend(measure(folder / name, dataset, queries, embedder, own))
+    heads = ["set", "questions", "order", "MRR@10", "nDCG@10", *(f"Recall@{depth}" for depth in RECALLS)]
+    Table(f"Own reranker, {options.size}, x 100", heads, rows).print()
     return 0
 
 
