@@ -129,7 +129,7 @@ def _themes(data: Path, keep: Keep, embedder: Embedder | None) -> dict[str, obje
     found: dict[str, object] = {}
     for one in theme_sets(data=data):
         _say(f"themes: {one.name}, {len(one.cases)} questions")
-        ways = ask(one, keep.index(f"themes-{one.name}"), embedder=embedder)
+        ways = ask(one, keep.index(f"themes-{one.index or one.name}"), embedder=embedder)
         found[one.name] = {way: covered(one.cases, results, FIRST) for way, results in ways.items()}
     return found
 

@@ -5,8 +5,10 @@ python -m benchmarks.themes [--sample sample] [--data DIR] [--meetings N] [--kee
 - `sample`: the global questions of `sample/eval`. Each lists its themes and the documents that cover each of them.
 - `DIR/qmsum_val`: "summarise the meeting", asked of one meeting at a time. Its themes are the passages that answer the
   specific questions about the same meeting: what people wanted to know of it.
-- `DIR/ms_msft_earnings`: questions over quarterly calls of eleven fiscal years, without labels. Each year is taken for
-  a theme, since the questions are about what was said over the years.
+- `DIR/ms_msft_earnings`: questions over quarterly calls of eleven fiscal years, without labels of their own. SUBJECTS
+  and ASKED_ABOUT say which subjects each question is about, written from what such a company does before any search was
+  looked at; the passages that name a subject are those of its theme. "by year" takes each fiscal year for a theme
+  instead, for the questions are about what was said over the years; ten passages show ten of the eleven at most.
 
 Every question goes through `Engine.search`, once by meaning alone and once as a search does by default; the engine
 finds out by itself that the whole is asked for. A result covers a theme when it is, or as a community shows a sentence
@@ -45,6 +47,53 @@ FIRST = (5, 10)
 WAYS: Mapping[str, Recipe] = {"semantic": SEMANTIC, "hybrid": HYBRID}
 CHUNKS = "hybrid, chunks alone"
 _YEAR = re.compile(r"FY[0-9]{2}")
+SUBJECTS = {
+    "cloud": r"\bazure\b|intelligent cloud|commercial cloud",
+    "office": r"office 365|microsoft 365|office commercial|\bteams\b|productivity and business",
+    "windows": r"\bwindows\b",
+    "gaming": r"\bxbox\b|\bgaming\b|\bminecraft\b",
+    "linkedin": r"\blinkedin\b",
+    "dynamics": r"\bdynamics\b",
+    "devices": r"\bsurface\b|\bdevices\b",
+    "search": r"\bbing\b|search advertising|search revenue|search and news",
+    "margins": r"gross margin",
+    "costs": r"operating expense|operating income",
+    "building": r"capital expenditure|\bdata ?centers?\b",
+    "learning": r"\bcopilot|artificial intelligence|\bai\b|machine learning",
+    "security": r"\bsecurity\b",
+    "currency": r"\bfx\b|foreign exchange|currency",
+    "owners": r"\bdividend|repurchase",
+    "developers": r"\bgithub\b|\bdevelopers?\b",
+    "contracts": r"\bbookings\b|unearned revenue|\bannuity\b",
+    "per share": r"earnings per share|\beps\b",
+    "europe": r"\beurope|\bgermany\b|united kingdom|\bu\.k\.",
+    "asia": r"\bchina\b|\bjapan\b|\bindia\b|\basia",
+    "americas": r"\bu\.s\.|united states|latin america|\bbrazil\b",
+}
+"""What the calls are about -> how a passage names it."""
+ASKED_ABOUT = {
+    "g0": "margins, costs, building, currency, contracts, per share, owners",
+    "g1": "cloud, office, windows, gaming, linkedin, currency",
+    "g2": "cloud, learning, office, windows, gaming, linkedin, security",
+    "g3": "cloud, office, windows, gaming, linkedin, dynamics, devices, search",
+    "g4": "cloud, learning, security, windows, currency",
+    "g5": "learning, office, windows, cloud, gaming, developers",
+    "g6": "currency, costs, windows, devices, building",
+    "g7": "margins, costs, cloud, building, currency, office",
+    "g8": "cloud, margins, learning, office, building",
+    "g9": "cloud, office, windows, gaming, linkedin, currency",
+    "g10": "cloud, learning, office, linkedin, gaming, security",
+    "g11": "europe, asia, americas, currency",
+    "g12": "learning, cloud, costs, windows, gaming, developers",
+    "g13": "cloud, office, learning, gaming, linkedin, margins",
+    "g14": "owners, per share",
+    "g15": "currency, costs, windows, devices, building",
+    "g16": "cloud, office, learning, dynamics, security",
+    "g17": "cloud, margins, building, learning, windows",
+    "g18": "cloud, windows, learning, gaming, linkedin, devices",
+    "g19": "margins, costs, owners, contracts, per share, building",
+}
+"""The subjects of each question over the calls, by its id."""
 ANY = 0.0
 """Results are counted however low their score is: by meaning alone it says little about the whole."""
 
@@ -70,6 +119,8 @@ class ThemeSet:
     name: str
     cases: Sequence[Case]
     add: Callable[[Engine], None]
+    index: str = ""
+    """The set whose index it shares; its own where that is empty."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,7 +149,7 @@ def run(
     """The share of themes covered, by set and number of results."""
     rows: list[list[object]] = []
     for one in theme_sets(sample=sample, data=data, meetings=meetings):
-        found = ask(one, folder / one.name, embedder=embedder)
+        found = ask(one, folder / (one.index or one.name), embedder=embedder)
         for first in FIRST:
             shares = [covered(one.cases, way, first) for way in found.values()]
             rows.append([one.name, len(one.cases), first, *(round(100 * sum(it) / len(it), 1) for it in shares)])
@@ -117,7 +168,9 @@ def theme_sets(*, sample: Path = SAMPLE, data: Path | None = None, meetings: sli
         found.append(ThemeSet("qmsum_val", cases, meeting_documents(qmsum, {case.workspace for case in cases})))
     if data is not None and (data / "ms_msft_earnings").is_dir():
         calls = data / "ms_msft_earnings"
-        found.append(ThemeSet("ms_msft_earnings", call_cases(calls), call_documents(calls)))
+        add = call_documents(calls)
+        found.append(ThemeSet("ms_msft_earnings", subject_cases(calls), add))
+        found.append(ThemeSet("ms_msft_earnings by year", call_cases(calls), add, index="ms_msft_earnings"))
     return found
 
 
@@ -180,6 +233,23 @@ def call_cases(folder: Path) -> list[Case]:
     themes = tuple(frozenset(parts) for parts in years.values())
     asked = [entry for entry in _lines(folder / "queries.jsonl") if entry["intent"] == "global"]
     return [Case(entry["text"], themes, "default") for entry in asked]
+
+
+def subject_cases(folder: Path) -> list[Case]:
+    """The global questions over the calls; what each is about are its themes."""
+    patterns = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in SUBJECTS.items()}
+    named: dict[str, set[str]] = {name: set() for name in SUBJECTS}
+    for entry in _corpus(folder):
+        for name, pattern in patterns.items():
+            if pattern.search(entry["text"]):
+                named[name].add(entry["_id"])
+    cases = []
+    for entry in _lines(folder / "queries.jsonl"):
+        about = ASKED_ABOUT.get(entry["_id"], "")
+        themes = tuple(frozenset(named[name]) for name in about.split(", ") if about)
+        if themes:
+            cases.append(Case(entry["text"], themes, "default"))
+    return cases
 
 
 def call_documents(folder: Path) -> Callable[[Engine], None]:
