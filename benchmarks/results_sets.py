@@ -148,7 +148,6 @@ SETS: tuple[ResultSet, ...] = (
         "jemhopqa_train",
         plain("jemhopqa_train"),
         target=0.95,
-        sample=400,
         kind=RELATIONSHIP,
         about="multi-hop, Japanese",
     ),
