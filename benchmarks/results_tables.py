@@ -293,9 +293,7 @@ def accuracy(measured: Measured, recipe: str) -> tuple[dict[str, BootstrapInterv
         if chosen.kind is not None and recipe in {one.name for one in run.recipes}:
             values.setdefault(chosen.kind, []).extend(_evidence(run, recipe))
     way = GLOBAL_WAYS.get(recipe, recipe)
-    themes = [
-        share for name, ways in measured.themes.items() if name not in ASKED_TWICE for share in ways.get(way, ())
-    ]
+    themes = [share for name, ways in measured.themes.items() if name not in ASKED_TWICE for share in ways.get(way, ())]
     if themes:
         values["global"] = themes
     kinds = {kind: bootstrap_interval(values[kind]) for kind in KIND_TARGETS if kind in values}
