@@ -6,9 +6,9 @@ python -m benchmarks.themes [--sample sample] [--data DIR] [--meetings N] [--kee
 - `DIR/qmsum_val`: "summarise the meeting", asked of one meeting at a time. Its themes are the passages that answer the
   specific questions about the same meeting: what people wanted to know of it.
 - `DIR/ms_msft_earnings`: questions over quarterly calls of eleven fiscal years, without labels of their own. SUBJECTS
-  and ASKED_ABOUT say which subjects each question is about, written from what such a company does before any search was
-  looked at; the passages that name a subject are those of its theme. "by year" takes each fiscal year for a theme
-  instead, for the questions are about what was said over the years; ten passages show ten of the eleven at most.
+  and ASKED_ABOUT say which subjects each question is about, written from what such a company does, after the figure by
+  year was known and before any by subject was; the passages that name a subject are those of its theme. "by year"
+  takes each fiscal year for a theme instead; ten passages show ten of the eleven at most.
 
 Every question goes through `Engine.search`, once by meaning alone and once as a search does by default; the engine
 finds out by itself that the whole is asked for. A result covers a theme when it is, or as a community shows a sentence
