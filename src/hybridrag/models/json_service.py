@@ -15,6 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -120,7 +121,7 @@ class JsonService:
         timeout = min(self._patience.timeout_seconds, max(left, 0.001))
         started = time.monotonic()
         try:
-            with self._open_client().stream("POST", self._base_url + path, json=body, timeout=timeout) as response:
+            with self._ask(path, body, timeout) as response:
                 content = b"".join(self._read(response, started + timeout))
         except httpx.TimeoutException as cause:
             raise _TryAgain(f"no answer within {timeout:.3g} s") from cause
@@ -131,6 +132,9 @@ class JsonService:
         except (httpx.InvalidURL, httpx.HTTPError, UnicodeError) as cause:
             raise self.error(f"{type(cause).__name__} when asking it", hint="Check its address.") from cause
         return self._judge(response, content)
+
+    def _ask(self, path: str, body: Mapping[str, Any], timeout: float) -> AbstractContextManager[httpx.Response]:
+        return self._open_client().stream("POST", self._base_url + path, json=body, timeout=timeout)
 
     def _read(self, response: httpx.Response, until: float) -> Iterator[bytes]:
         """The body, as long as it comes in time and stays within reason."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -82,25 +83,10 @@ class RemoteService(JsonService):
         except TimeoutError as cause:
             raise self.error(f"no answer within {limit:.3g} s") from cause
 
-    def _try(self, path: str, body: Mapping[str, Any], deadline: float) -> Any:
+    def _ask(self, path: str, body: Mapping[str, Any], timeout: float) -> AbstractContextManager[httpx.Response]:
         if not isinstance(body, _Params):
-            return super()._try(path, body, deadline)
-        import httpx  # noqa: PLC0415 (keeps start-up fast)
-
-        timeout = min(self._timeout_seconds, max(deadline - time.monotonic(), LEAST_SECONDS))
-        started = time.monotonic()
-        try:
-            with self._open_client().stream("GET", self._base_url + path, params=body, timeout=timeout) as response:
-                content = b"".join(self._read(response, started + timeout))
-        except httpx.TimeoutException as cause:
-            raise _TryAgain(f"no answer within {timeout:.3g} s") from cause
-        except httpx.ConnectError as cause:
-            raise self._unreachable(cause) from cause
-        except httpx.TransportError as cause:
-            raise _TryAgain("the connection broke off") from cause
-        except (httpx.InvalidURL, httpx.HTTPError, UnicodeError) as cause:
-            raise self.error(f"{type(cause).__name__} when asking it", hint="Check its address.") from cause
-        return self._judge(response, content)
+            return super()._ask(path, body, timeout)
+        return self._open_client().stream("GET", self._base_url + path, params=body, timeout=timeout)
 
     def _wait(self, seconds: float, deadline: float, again: _TryAgain, *, limit: float) -> None:
         if again.wait_seconds is None and time.monotonic() + seconds >= deadline:
