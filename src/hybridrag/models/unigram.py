@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -56,7 +57,7 @@ class UnigramTokenizer:
     """
 
     def __init__(
-        self, ids: dict[str, int], scores: list[float], *, unknown_id: int, lengths: dict[str, int] | None = None
+        self, ids: dict[str, int], scores: Sequence[float], *, unknown_id: int, lengths: dict[str, int] | None = None
     ) -> None:
         self._ids = ids
         self._scores = scores
@@ -83,7 +84,8 @@ class UnigramTokenizer:
         for special in SPECIAL_PIECES:
             ids.pop(special, None)
         lengths = json.loads((folder / LENGTHS_FILE).read_text(encoding="utf-8"))
-        return cls(ids, scores.tolist(), unknown_id=unknown_id, lengths=lengths)
+        # An array, for a list of that many numbers is walked through whenever Python looks for garbage.
+        return cls(ids, array("d", scores.tolist()), unknown_id=unknown_id, lengths=lengths)
 
     def ids(self, text: str, *, limit: int | None = None) -> list[int]:
         """The ids of the text's tokens, or of the first `limit`, without special ones.
