@@ -35,6 +35,13 @@ NO_GRAPH = HYBRID_NO_RERANK.replace(name="no-graph", strategies=(SearchStrategy.
 RRF = "rrf: "
 """Stands before the name of a recipe that is asked with reciprocal rank fusion."""
 BY_SCORE: tuple[Recipe, ...] = (*RECIPES[:3], NO_GRAPH, *RECIPES[3:])
+LATE, SMALL_ALONE, QUALITY = "late interaction", "small alone", "quality"
+RERANKERS: Mapping[str, dict[str, object]] = {
+    LATE: {"rerank.provider": "late-interaction", "rerank.read_k": 0},
+    SMALL_ALONE: {"rerank.provider": "own", "rerank.top_k": 8},
+    QUALITY: {"rerank.model": "base", "rerank.read_k": 8},
+}
+"""Other ways to rerank than the default, which is late interaction and then `small` over the first two results."""
 BY_RANK: tuple[Recipe, ...] = (HYBRID_NO_RERANK, HYBRID)
 
 
@@ -98,7 +105,7 @@ def run_set(
         return kept
     with ExitStack() as stack:
         engine = stack.enter_context(open_index(whole, keep.index(chosen.name), embedder, fresh=fresh, say=say))
-        every = _searches(engine, stack, embedder)
+        every = _searches(engine, stack, embedder) | _rerankers(engine, stack, embedder)
         done = run_searches(
             asked,
             {name: every[name] for name in wanted},
@@ -131,6 +138,7 @@ def _count(chosen: ResultSet, limit: int | None) -> int | None:
 def names_of(chosen: ResultSet) -> list[str]:
     """The ways in which a set is asked."""
     names = [*(recipe.name for recipe in BY_SCORE), *(f"{RRF}{recipe.name}" for recipe in BY_RANK)]
+    names += RERANKERS if chosen.reranked else ()
     return [name for name in names if not chosen.only or name in chosen.only]
 
 
@@ -146,6 +154,13 @@ def _searches(engine: Engine, stack: ExitStack, embedder: Embedder | None) -> di
 
     by_rank = {f"{RRF}{name}": search for name, search in ways(BY_RANK, "rrf").items()}
     return ways(BY_SCORE, "score") | by_rank
+
+
+def _rerankers(engine: Engine, stack: ExitStack, embedder: Embedder | None) -> dict[str, EvalSearch]:
+    return {
+        name: search_with(_again(engine, stack, embedder, "score", more), HYBRID.replace(name=name))
+        for name, more in RERANKERS.items()
+    }
 
 
 def _again(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.results_misses import DEEP, FIRST, KINDS, NEAR, Miss
-from benchmarks.results_run import RRF
+from benchmarks.results_run import LATE, QUALITY, RRF, SMALL_ALONE
 from benchmarks.results_sets import LOCAL, MERGED, RELATIONSHIP, ResultSet
 from hybridrag import BootstrapInterval, EvalRun, PairedDifference, bootstrap_interval, paired_difference
 from hybridrag.evaluate.metrics import all_evidence_at
@@ -41,6 +41,14 @@ CONTEXT = 10
 """Results that an answer is made from: where the evidence must be."""
 ASKED_TWICE = frozenset({"ms_msft_earnings by year"})
 """Themes of questions that are counted under other themes already."""
+RERANKED = {
+    "hybrid-no-rerank": "none",
+    LATE: "late interaction",
+    SMALL_ALONE: "`small` alone",
+    DEFAULT: "default",
+    QUALITY: "quality",
+}
+"""Recipe -> what its column is called in the table of rerankers."""
 GLOBAL_WAYS = {"keyword": "semantic", "semantic": "semantic", DEFAULT: DEFAULT}
 
 
@@ -70,6 +78,7 @@ def tables(measured: Measured) -> dict[str, str]:
         "peers": peers(measured),
         "merged": merged(measured),
         "fusion": fusion(measured),
+        "reranking": reranking(measured),
         "global": whole(measured),
         "overall": overall(measured),
         "index": index(measured),
@@ -186,6 +195,29 @@ def fusion(measured: Measured) -> str:
     columns = ["score", "rrf", "difference"]
     both = [f"{name}, {how}" for how in ("not reranked", "reranked") for name in columns]
     return _table(["set", *both], rows)
+
+
+def reranking(measured: Measured) -> str:
+    """Rerankers against each other, and what the default adds to late interaction; then the mean by language."""
+    rows: list[list[str]] = []
+    means: dict[tuple[str, str], list[list[float]]] = {}
+    for chosen, run in measured.runs:
+        for metric in ("MRR@10", "nDCG@10", "Recall@10") if chosen.reranked else ():
+            found = [mean_of(run, recipe, metric) for recipe in RERANKED]
+            rows.append(
+                [
+                    f"{chosen.name}, {metric}",
+                    *map(_short, found),
+                    _cell_of_change(difference(run, LATE, DEFAULT, metric)),
+                ]
+            )
+            if all(found):
+                language = "Japanese" if "Japanese" in chosen.about else "English"
+                means.setdefault((language, metric), []).append([value.mean for value in found if value])
+    for (language, metric), values in sorted(means.items()):
+        mean = np.mean(np.asarray(values), axis=0).tolist()
+        rows.append([f"mean, {language}, {metric}", *map(_percent, mean), f"{100 * (mean[3] - mean[1]):+.1f}"])
+    return _table(["set", *RERANKED.values(), "default less late interaction"], rows)
 
 
 def _mean_cells(means: Sequence[float]) -> list[str]:

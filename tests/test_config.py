@@ -13,7 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from hybridrag.config import MASK, LoadedSettings, Settings, load_settings, setting_leaves
 from hybridrag.errors import InvalidSettings, RAGError
-from hybridrag.parts import make_knobs
+from hybridrag.parts import make_knobs, make_reader
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
 from hybridrag.search.hop import Hopping
 from hybridrag.types.queries import QueryType
@@ -454,3 +454,15 @@ class TestTuned:
         usual = make_knobs(load_settings(env={}).settings, model="fake")
         assert (usual.candidates, usual.min_relevance) == (100, 0.3)
         assert (usual.steps, usual.hopping, usual.checking.bounds) == (1, Hopping(), Bounds())
+
+
+def test_the_larger_model_reads_where_the_settings_name_it_and_any_other_name_is_refused() -> None:
+    def size(**rerank: object) -> str:
+        overrides = {f"rerank.{key}": value for key, value in rerank.items()}
+        return make_reader(load_settings(env={}, overrides=overrides).settings).size
+
+    assert (size(), size(model="base"), size(provider="own", model="base")) == ("small", "base", "base")
+    # The name of another provider's model says nothing about which of the package's own reads for the judge.
+    assert size(provider="cross-encoder", model="some/model") == "small"
+    with pytest.raises(InvalidSettings, match="`small` or `base` for `auto`, found 'large'"):
+        size(model="large")

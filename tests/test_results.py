@@ -11,7 +11,7 @@ import pytest
 from benchmarks.results import PARTS, main, put
 from benchmarks.results_index import measure_apart
 from benchmarks.results_misses import LINKED, NAMED, NAMESAKE, NO_START, UNLINKED, find_misses, kind_of
-from benchmarks.results_run import BY_SCORE, RRF, Keep, kept_run, names_of, run_set
+from benchmarks.results_run import BY_SCORE, LATE, QUALITY, RRF, SMALL_ALONE, Keep, kept_run, names_of, run_set
 from benchmarks.results_sets import LOCAL, RELATIONSHIP, SETS, ResultSet, answerable, merge, plain, without_titles
 from benchmarks.results_tables import Measured, accuracy, merged_losses, tables
 from benchmarks.themes import Case, covered
@@ -169,6 +169,15 @@ def test_fusion_holds_score_against_rrf() -> None:
     made = tables(Measured([(chosen, _run("s", ways, {"a": {"1": 1}}))]))["fusion"]
     assert "| 100.0 | 0.0 | **+100.0 [+100.0, +100.0]** |" in made
     assert "| mean of the sets |" in made
+
+
+def test_rerankers_are_held_against_late_interaction_and_averaged_by_language() -> None:
+    chosen = ResultSet("s", plain("s"), reranked=True, about="facts, Japanese")
+    ways: Rankings = {"hybrid": {"a": ("1",)}, "hybrid-no-rerank": {}, LATE: {}, SMALL_ALONE: {}, QUALITY: {}}
+    made = tables(Measured([(chosen, _run("s", ways, {"a": {"1": 1}}))]))["reranking"]
+    assert "| s, MRR@10 | 0.0 | 0.0 | 0.0 | 100.0 | 0.0 | **+100.0 [+100.0, +100.0]** |" in made
+    assert "| mean, Japanese, nDCG@10 | 0.0 | 0.0 | 0.0 | 100.0 | 0.0 | +100.0 |" in made
+    assert set(names_of(chosen)) - set(names_of(ResultSet("s", plain("s")))) == {LATE, SMALL_ALONE, QUALITY}
 
 
 def test_the_merged_corpus_is_compared_with_each_set_alone() -> None:

@@ -371,8 +371,8 @@ class RerankSettings(Section):
     choice; `tei` is any service with a `/rerank` address such as Text Embeddings Inference or vLLM; `none` keeps the
     order of the searches."""
     model: Name | None = None
-    """The name of the model, or the folder of one; not set means the provider's usual one. `own` has `small` and
-    `base`."""
+    """The name of the model, or the folder of one; not set means the provider's usual one. `auto` and `own` have
+    `small` and `base`, which reads better and takes three times as long."""
     base_url: Address | None = None
     """The address of the service; not set means the provider's own. `tei` needs it."""
     api_key: SecretStr | None = None

@@ -208,9 +208,10 @@ def make_reader(settings: Settings) -> OwnReranker:
     Raises:
         InvalidSettings: there is no such size.
     """
-    size = settings.rerank.model if settings.rerank.provider == "own" else None
+    chosen = settings.rerank
+    size = chosen.model if chosen.provider in {"auto", "own"} else None
     if size not in {None, "small", "base"}:
-        expected = f"must be `small` or `base` for `own`, found {size!r}"
+        expected = f"must be `small` or `base` for `{chosen.provider}`, found {size!r}"
         raise InvalidSettings(where="settings", key="rerank.model", expected=expected)
     return OwnReranker("base" if size == "base" else "small", threads=settings.embedding.threads)
 
