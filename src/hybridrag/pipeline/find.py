@@ -113,6 +113,8 @@ class Found:
     """Those that were read so far, by key: every later stage reads the same ones."""
     files: dict[FileId, FileInfo | None] = field(default_factory=dict)
     """The same for their files."""
+    vectors: dict[int, Float32Array] = field(default_factory=dict)
+    """Of the best chunks, by key: what compares results with one another reads them once."""
 
     def read(self, store: StoreWithCommunities, keys: Sequence[int]) -> dict[int, Chunk]:
         """The chunks of these keys that exist and pass the filter."""
@@ -324,7 +326,8 @@ class Finder:
     def _deduplicate(self, found: Found, recorder: Recorder) -> None:
         with recorder.step(Step.DEDUPLICATE) as note:
             keys = [item.key for item in found.ranked[:DEDUPLICATED] if item.key]
-            copies = find_duplicates(keys, partial(_texts, self._store, found), self._store.vectors(keys))
+            found.vectors = self._store.vectors(keys)
+            copies = find_duplicates(keys, partial(_texts, self._store, found), found.vectors)
             note.details["leftOut"] = len(copies)
             if not copies:
                 return

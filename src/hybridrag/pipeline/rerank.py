@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -18,6 +18,8 @@ from hybridrag.protocols import Candidate, Reranker, Reranking, StoreWithCommuni
 from hybridrag.result import Err
 from hybridrag.search.late import LateInteraction
 from hybridrag.search.rerank import add_reading, blend_reranking
+from hybridrag.search.statement import is_statement
+from hybridrag.search.support import SUPPORT_SHARE, support, with_support
 from hybridrag.steps import Step
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
@@ -79,6 +81,9 @@ class RerankStage:
 
     def _looks_at(self, found: Found) -> list[tuple[Callable[[], Reranker | None], Looking]]:
         first, *closer = self._looks
+        if is_statement(found.ask.text):
+            # The model that reads was taught by questions: in front of a claim it put the wrong one of two first.
+            return [first]
         if found.ask.query.options.crag_enabled:
             # Whoever wants results corrected can wait for them to be read.
             closer = [(load, replace(looking, top_k=max(READ, looking.top_k))) for load, looking in closer]
@@ -104,6 +109,35 @@ class RerankStage:
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
         looks.append(_told(reranking, share, len(candidates)))
+        # What a model has read stands for itself; and what answers a relation need not be like the rest.
+        if by_vector and kind is not QueryType.RELATIONSHIP:
+            self._support(found, len(window), note, bridges=kind is not QueryType.LOCAL)
+
+    def _support(self, found: Found, count: int, note: Note, *, bridges: bool) -> None:
+        """Let the first results that are alike speak for one another."""
+        window = found.ranked[:count]
+        files = self._store.file_keys([item.key for item in window if item.key])
+        own = [item.score for item in window]
+        vectors = [found.vectors.get(item.key) if item.key in files else None for item in window]
+        worth = support(own, vectors, [files.get(item.key, 0) for item in window])
+        scores = [
+            with_support(mine, theirs, protected=bridges and item.led)
+            for item, mine, theirs in zip(window, own, worth, strict=True)
+        ]
+        places = _best_first(scores)
+        found.ranked = _falling(replace(window[place], score=scores[place]) for place in places) + found.ranked[count:]
+        note.details["support"] = {
+            "share": SUPPORT_SHARE,
+            "first": [
+                {
+                    "key": window[place].key,
+                    "own": round(own[place], 4),
+                    "alike": round(worth[place], 4),
+                    "score": round(scores[place], 4),
+                }
+                for place in places[: found.ask.query.options.limit]
+            ],
+        }
 
     def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
         if not found.ask.query.options.rerank_enabled:
@@ -158,16 +192,28 @@ def _order(
     """The results in their new order; each is scored no higher than the one before it."""
     led = [bridges and item.led for item in window]
     blended = order([item.score for item in window], scores, share=share, led=led)
-    places = sorted(range(len(window)), key=lambda place: (-blended[place], place))
     ordered: list[Ranked] = []
-    ceiling = 1.0
-    for place in places:
+    for place in _best_first(blended):
         item, score = window[place], scores[place]
         mixed = item.final if score is None else (1 - share) * item.final + share * score
-        ceiling = min(ceiling, mixed)
         seen = item.rerank if score is None else score
-        ordered.append(replace(item, score=blended[place], rerank=seen, shown=ceiling))
-    return ordered
+        ordered.append(replace(item, score=blended[place], rerank=seen, shown=mixed))
+    return _falling(ordered)
+
+
+def _best_first(scores: Sequence[float]) -> list[int]:
+    """The places of the scores, the best first; of equal ones, the earlier."""
+    return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+
+
+def _falling(ordered: Iterable[Ranked]) -> list[Ranked]:
+    """The results as they are, each shown with no more than the one before it."""
+    falling: list[Ranked] = []
+    ceiling = 1.0
+    for item in ordered:
+        ceiling = min(ceiling, item.final)
+        falling.append(replace(item, shown=ceiling))
+    return falling
 
 
 def candidates_of(store: StoreWithCommunities, ranked: Sequence[Ranked], found: Found) -> list[Candidate]:
