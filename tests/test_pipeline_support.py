@@ -10,7 +10,6 @@ import pytest
 
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
-from hybridrag.search.support import SUPPORT_SHARE
 from hybridrag.steps import Step
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.services import serve_reranker
@@ -62,12 +61,10 @@ def models(result: SearchResult) -> list[str]:
 
 def test_the_trace_shows_what_speaks_for_each_result(engine: Engine) -> None:
     told = reranked(engine.search(QUESTION, explain=True))["support"]
-    assert told["share"] == SUPPORT_SHARE
-    assert len(told["first"]) > 1
-    for row in told["first"]:
-        mixed = (1 - SUPPORT_SHARE) * row["own"] + SUPPORT_SHARE * row["alike"]
-        assert row["score"] == pytest.approx(mixed, abs=2e-4)
-    assert any(row["alike"] != row["own"] for row in told["first"])
+    assert len(told) > 1
+    for row in told:
+        assert row["score"] == pytest.approx(row["own"] ** 2 + (1 - row["own"]) * row["alike"], abs=5e-4)
+    assert any(row["alike"] != row["own"] for row in told)
 
 
 def test_scores_stay_in_order_and_within_bounds(engine: Engine) -> None:
@@ -83,7 +80,7 @@ def test_what_a_filter_leaves_out_speaks_for_nothing(engine: Engine) -> None:
     (north,) = [item.sources.file_id for item in everything.results if item.sources.file_name == "north.md"]
     alone = engine.search(QUESTION, explain=True, file_ids=[north])
     assert [item.sources.file_name for item in alone.results] == ["north.md"]
-    assert all(row["alike"] == row["own"] for row in reranked(alone)["support"]["first"])
+    assert all(row["alike"] == row["own"] for row in reranked(alone)["support"])
 
 
 def test_a_relation_is_answered_by_what_need_not_be_like_the_rest(engine: Engine) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybridrag.search.support import MOST_ALIKE, SUPPORT_SHARE, support, with_support
+from hybridrag.search.support import MOST_ALIKE, support, with_support
 from hybridrag.types.base import Float32Array
 
 
@@ -53,14 +53,21 @@ def test_only_the_most_alike_speak() -> None:
     assert support(scores, [BOATS, *others], list(range(len(scores))))[0] == pytest.approx(0.5)
 
 
-def test_what_speaks_for_a_result_counts_by_its_share() -> None:
-    assert with_support(1.0, 0.5) == pytest.approx((1 - SUPPORT_SHARE) * 1.0 + SUPPORT_SHARE * 0.5)
-    assert with_support(0.2, 0.6) == pytest.approx(0.32)
+def test_the_less_sure_a_result_is_the_more_those_like_it_count() -> None:
+    assert with_support(0.8, 0.5) == pytest.approx(0.8 * 0.8 + 0.2 * 0.5)
+    assert with_support(0.2, 0.6) == pytest.approx(0.2 * 0.2 + 0.8 * 0.6)
+    assert with_support(1.0, 0.1) == 1.0
+    assert with_support(0.0, 0.7) == 0.7
 
 
 def test_a_result_that_another_led_to_is_raised_but_never_lowered() -> None:
-    assert with_support(1.0, 0.5, protected=True) == 1.0
-    assert with_support(0.2, 0.6, protected=True) == pytest.approx(0.32)
+    assert with_support(0.8, 0.5, protected=True) == 0.8
+    assert with_support(0.2, 0.6, protected=True) == pytest.approx(0.52)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_score_with_support_lies_between_the_two(own: float, worth: float) -> None:
+    assert min(own, worth) - 1e-9 <= with_support(own, worth) <= max(own, worth) + 1e-9
 
 
 @given(

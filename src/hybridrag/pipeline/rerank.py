@@ -19,7 +19,7 @@ from hybridrag.result import Err
 from hybridrag.search.late import LateInteraction
 from hybridrag.search.rerank import add_reading, blend_reranking
 from hybridrag.search.statement import is_statement
-from hybridrag.search.support import SUPPORT_SHARE, support, with_support
+from hybridrag.search.support import support, with_support
 from hybridrag.steps import Step
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
@@ -126,18 +126,15 @@ class RerankStage:
         ]
         places = _best_first(scores)
         found.ranked = _falling(replace(window[place], score=scores[place]) for place in places) + found.ranked[count:]
-        note.details["support"] = {
-            "share": SUPPORT_SHARE,
-            "first": [
-                {
-                    "key": window[place].key,
-                    "own": round(own[place], 4),
-                    "alike": round(worth[place], 4),
-                    "score": round(scores[place], 4),
-                }
-                for place in places[: found.ask.query.options.limit]
-            ],
-        }
+        note.details["support"] = [
+            {
+                "key": window[place].key,
+                "own": round(own[place], 4),
+                "alike": round(worth[place], 4),
+                "score": round(scores[place], 4),
+            }
+            for place in places[: found.ask.query.options.limit]
+        ]
 
     def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
         if not found.ask.query.options.rerank_enabled:

@@ -9,12 +9,8 @@ from numpy.typing import NDArray
 
 from hybridrag.types.base import Float32Array
 
-SUPPORT_SHARE = 0.3
-"""How much the results most like one count beside its own score. From .2 to .4 the first five and ten of eleven sets
-were as good; more takes the first place from what a fact stands in."""
-
 MOST_ALIKE = 10
-"""Results that speak for one, the most alike: a page of them. With all fifty the far ones only level the scores."""
+"""Results that speak for one, the most alike: a page of them. Five are too few to tell, and all fifty level it out."""
 
 
 def support(scores: Sequence[float], vectors: Sequence[Float32Array | None], files: Sequence[int]) -> list[float]:
@@ -40,11 +36,14 @@ def support(scores: Sequence[float], vectors: Sequence[Float32Array | None], fil
 
 
 def with_support(own: float, worth: float, *, protected: bool = False) -> float:
-    """A result's score with what speaks for it, in shares; one that another result led to is never lowered.
+    """A score with what speaks for it: as far as it goes a result stands by itself, and for the rest by those like it.
 
-    (1.0, .5) -> .85
+    (.8, .5) -> .8 * .8 + .2 * .5 = .74; (1, .5) -> 1: what is sure needs nobody
+
+    Of fixed shares, those that helped where many results answer took the first place from the one that holds a fact.
+    A result that another one led to is never lowered. Scores are from 0 to 1.
     """
-    mixed = (1 - SUPPORT_SHARE) * own + SUPPORT_SHARE * worth
+    mixed = own * own + (1 - own) * worth
     return max(own, mixed) if protected else mixed
 
 
