@@ -19,7 +19,7 @@ from hybridrag.result import Err
 from hybridrag.search.late import LateInteraction
 from hybridrag.search.rerank import add_reading, blend_reranking
 from hybridrag.search.statement import is_statement
-from hybridrag.search.support import support, with_support
+from hybridrag.search.support import MOST_ALIKE, support, with_support
 from hybridrag.steps import Step
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
@@ -73,16 +73,17 @@ class RerankStage:
         Either way a comparison then shows both of its sides.
         """
         with recorder.step(Step.RERANK) as note:
-            for load, looking in self._looks_at(found):
+            for load, looking in self._looks_at(found, note):
                 self._rerank(load, looking, found, note)
             moved = show_both_sides(found)
             if moved:
                 note.details["sides"] = moved
 
-    def _looks_at(self, found: Found) -> list[tuple[Callable[[], Reranker | None], Looking]]:
+    def _looks_at(self, found: Found, note: Note) -> list[tuple[Callable[[], Reranker | None], Looking]]:
         first, *closer = self._looks
-        if is_statement(found.ask.text):
+        if closer and is_statement(found.ask.text):
             # The model that reads was taught by questions: in front of a claim it put the wrong one of two first.
+            note.details["unread"] = "A statement asks for no answer."
             return [first]
         if found.ask.query.options.crag_enabled:
             # Whoever wants results corrected can wait for them to be read.
@@ -126,7 +127,9 @@ class RerankStage:
         ]
         places = _best_first(scores)
         found.ranked = _falling(replace(window[place], score=scores[place]) for place in places) + found.ranked[count:]
-        note.details["support"] = [
+        moved = sum(place != rank for rank, place in enumerate(places))
+        note.details["support"] = {"alike": MOST_ALIKE, "moved": moved}
+        note.details["first"] = [
             {
                 "key": window[place].key,
                 "own": round(own[place], 4),
