@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -126,7 +126,8 @@ class RerankStage:
             for item, mine, theirs in zip(window, own, worth, strict=True)
         ]
         places = _best_first(scores)
-        found.ranked = _falling(replace(window[place], score=scores[place]) for place in places) + found.ranked[count:]
+        seen, shown = [item.rerank for item in window], [item.final for item in window]
+        found.ranked = _put(window, places, scores, seen, shown) + found.ranked[count:]
         moved = sum(place != rank for rank, place in enumerate(places))
         note.details["support"] = {"alike": MOST_ALIKE, "moved": moved}
         note.details["first"] = [
@@ -192,13 +193,12 @@ def _order(
     """The results in their new order; each is scored no higher than the one before it."""
     led = [bridges and item.led for item in window]
     blended = order([item.score for item in window], scores, share=share, led=led)
-    ordered: list[Ranked] = []
-    for place in _best_first(blended):
-        item, score = window[place], scores[place]
-        mixed = item.final if score is None else (1 - share) * item.final + share * score
-        seen = item.rerank if score is None else score
-        ordered.append(replace(item, score=blended[place], rerank=seen, shown=mixed))
-    return _falling(ordered)
+    seen = [item.rerank if score is None else score for item, score in zip(window, scores, strict=True)]
+    shown = [
+        item.final if score is None else (1 - share) * item.final + share * score
+        for item, score in zip(window, scores, strict=True)
+    ]
+    return _put(window, _best_first(blended), blended, seen, shown)
 
 
 def _best_first(scores: Sequence[float]) -> list[int]:
@@ -206,14 +206,20 @@ def _best_first(scores: Sequence[float]) -> list[int]:
     return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
 
 
-def _falling(ordered: Iterable[Ranked]) -> list[Ranked]:
-    """The results as they are, each shown with no more than the one before it."""
-    falling: list[Ranked] = []
+def _put(
+    window: Sequence[Ranked],
+    places: Sequence[int],
+    scores: Sequence[float],
+    seen: Sequence[float | None],
+    shown: Sequence[float],
+) -> list[Ranked]:
+    """The results in the order of their places; each is shown with no more than the one before it."""
+    ordered: list[Ranked] = []
     ceiling = 1.0
-    for item in ordered:
-        ceiling = min(ceiling, item.final)
-        falling.append(replace(item, shown=ceiling))
-    return falling
+    for place in places:
+        ceiling = min(ceiling, shown[place])
+        ordered.append(replace(window[place], score=scores[place], rerank=seen[place], shown=ceiling))
+    return ordered
 
 
 def candidates_of(store: StoreWithCommunities, ranked: Sequence[Ranked], found: Found) -> list[Candidate]:

@@ -47,16 +47,18 @@ def with_support(own: float, worth: float, *, protected: bool = False) -> float:
     return max(own, mixed) if protected else mixed
 
 
-def _alike(vectors: Float32Array, files: NDArray[np.int64]) -> NDArray[np.float64]:
+def _alike(vectors: Float32Array, files: NDArray[np.int64]) -> NDArray[np.float32]:
     """(results, results): how alike two of different files are, 0-1."""
     # All of these are near to one question; what tells them apart is where they differ from their mean.
-    centred = (vectors - vectors.mean(axis=0)).astype(np.float64)
+    centred = vectors - vectors.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    unit = centred / np.where(lengths > 0, lengths, 1.0)
-    return np.where(files[:, None] == files[None, :], 0.0, np.clip(unit @ unit.T, 0.0, 1.0))
+    unit = centred / np.where(lengths > 0, lengths, np.float32(1.0))
+    alike = np.clip(unit @ unit.T, 0.0, 1.0)
+    alike[files[:, None] == files[None, :]] = 0.0
+    return np.asarray(alike, dtype=np.float32)
 
 
-def _most_alike(alike: NDArray[np.float64]) -> NDArray[np.float64]:
+def _most_alike(alike: NDArray[np.float32]) -> NDArray[np.float32]:
     """The same with all but the most alike of each row at 0."""
     if len(alike) <= MOST_ALIKE:
         return alike
