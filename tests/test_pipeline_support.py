@@ -91,6 +91,13 @@ def test_a_relation_is_answered_by_what_need_not_be_like_the_rest(engine: Engine
     assert "support" not in told
 
 
+def test_an_order_of_ranks_stays_as_it_is(index: Path) -> None:
+    with open_engine(index, **{"search.fusion": "rrf"}) as engine:
+        told = reranked(engine.search(QUESTION, explain=True))
+    assert "looks" in told
+    assert "support" not in told
+
+
 def test_what_a_service_has_read_stands_for_itself(index: Path) -> None:
     with serve_reranker("cohere") as service:
         overrides = {"rerank.provider": "cohere", "rerank.base_url": service.url}

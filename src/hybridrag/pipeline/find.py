@@ -100,6 +100,8 @@ class Found:
 
     ask: Ask
     question: Question
+    by_score: bool = True
+    """Whether scores were fused, and not ranks: only a score says how sure a result is."""
     keyword: KeywordSearch | None = None
     by_word: dict[int, float] = field(default_factory=dict)
     """Each chunk's keyword score, 0-1."""
@@ -191,7 +193,8 @@ class Finder:
 
     def find(self, ask: Ask, recorder: Recorder) -> Found:
         """Search three ways and rank; a search that fails or is late is named in the metrics, and the others answer."""
-        found = Found(ask, Question(ask.text, ask.understood.classification))
+        question = Question(ask.text, ask.understood.classification)
+        found = Found(ask, question, by_score=self._fusion != "rrf")
         self._search(found, recorder)
         self._rank(found, recorder)
         self._deduplicate(found, recorder)

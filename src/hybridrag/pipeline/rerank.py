@@ -111,7 +111,7 @@ class RerankStage:
         assert isinstance(looks, list)  # noqa: S101 (made above)
         looks.append(_told(reranking, share, len(candidates)))
         # What a model has read stands for itself; and what answers a relation need not be like the rest.
-        if by_vector and kind is not QueryType.RELATIONSHIP:
+        if by_vector and found.by_score and kind is not QueryType.RELATIONSHIP:
             self._support(found, len(window), note, bridges=kind is not QueryType.LOCAL)
 
     def _support(self, found: Found, count: int, note: Note, *, bridges: bool) -> None:
