@@ -3,8 +3,9 @@
 - Sufficiency: do the passages hold the answer? Right of all, each case judged by regressions fitted to the others
   (5 folds, all sets pooled, passages of one document in one fold); by the text alone; and with how the question is
   put added, which the judge does without.
-- The same with what the package's own model says of each passage, for the cases that it read, beside what is said of
-  them without it; and for the repository's own questions by kind, themes by rule.
+- The same with what the package's own model says of ten passages, and of two, for the cases that it read, beside what
+  is said of them without it: the mean over several deals of the folds, as a few questions more or less change a figure
+  by points; and for the repository's own questions by kind, themes by rule.
 - Reliability: of the sets judged sufficient with a probability within a band, how many were.
 - Verdict: correct, ambiguous or incorrect over a corpus half of whose documents are held outside.
 - Time for ten candidates.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,7 +32,9 @@ from benchmarks.verify_fit import (
     Row,
     cross_validate,
     cross_validate_model,
+    dealt,
     guess_without_model,
+    read_less,
     rows_of,
     told_apart,
 )
@@ -42,6 +45,9 @@ from hybridrag.verify.judge import LocalJudge
 from hybridrag.verify.read import read_passage
 
 BANDS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+DEALS = 6
+"""How often the cases are dealt into folds anew."""
+
 VERDICTS = ("correct", "ambiguous", "incorrect")
 
 
@@ -65,9 +71,12 @@ def run(cases: Sequence[Case]) -> list[Table]:
     styled = cross_validate(rows, style=True)
     told = told_apart(rows)
     before, after = [guess_without_model(one) for one in told], cross_validate_model(told)
+    deals = [dealt(told, seed) for seed in range(DEALS)]
+    ten = [cross_validate_model(deal) for deal in deals]
+    two = [cross_validate_model(deal, reading=read_less) for deal in deals]
     return [
         sufficiency_table({"evidence": full, "text alone": bare, "with style": styled}),
-        model_table(before, after),
+        model_table({"without": [before], "ten read": ten, "two read": two}),
         sample_table(before, after, cases),
         reliability_table(full),
         relevance_table(full),
@@ -95,21 +104,24 @@ def _right(guesses: Sequence[Guess]) -> float:
     return 100 * float(np.mean([(guess.sufficient >= 0.5) == guess.row.case.sufficient for guess in guesses]))
 
 
-def model_table(before: Sequence[Guess], after: Sequence[Guess]) -> Table:
-    """Right in percent and area under the curve without the model and with it, per set."""
+def model_table(runs: Mapping[str, Sequence[Sequence[Guess]]]) -> Table:
+    """Right in percent and area under the curve without the model and with it, per set: the mean over the deals."""
+    first = next(iter(runs.values()))[0]
     table = []
-    for source in dict.fromkeys(guess.row.case.source for guess in before):
-        cells: list[object] = [source]
-        for guesses in (before, after):
-            here = [guess for guess in guesses if guess.row.case.source == source]
-            yes = [guess.sufficient for guess in here if guess.row.case.sufficient]
-            no = [guess.sufficient for guess in here if not guess.row.case.sufficient]
-            cells += [len(here)] if guesses is before else []
-            cells += [_right(here), area(yes, no)]
+    for source in dict.fromkeys(guess.row.case.source for guess in first):
+        cells: list[object] = [source, sum(guess.row.case.source == source for guess in first)]
+        for deals in runs.values():
+            cells += np.mean([_right_and_area(deal, source) for deal in deals], axis=0).tolist()
         table.append(cells)
-    return Table(
-        "Sufficiency without the model and with it", ["set", "cases", "right %", "area", "right %", "area"], table
-    )
+    columns = [part for name in runs for part in (f"{name}, right %", "area")]
+    return Table(f"Sufficiency without the model and with it, {DEALS} deals", ["set", "cases", *columns], table)
+
+
+def _right_and_area(guesses: Sequence[Guess], source: str) -> tuple[float, float]:
+    here = [guess for guess in guesses if guess.row.case.source == source]
+    yes = [guess.sufficient for guess in here if guess.row.case.sufficient]
+    no = [guess.sufficient for guess in here if not guess.row.case.sufficient]
+    return _right(here), area(yes, no)
 
 
 def area(yes: Sequence[float], no: Sequence[float]) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.verify_cases import Case
+from benchmarks.verify_cases import LABELLED, Case
 from hybridrag.verify.features import (
     MODEL_PASSAGE_FEATURES,
     MODEL_SET_FEATURES,
@@ -37,9 +37,13 @@ SET_LOCAL = (
 SET_RELATIONAL = tuple(name for name in SET_FEATURES if name not in {"kind_in_best", "kind_with_coverage"})
 """What each regression rests on; chosen by cross-validation on the same cases."""
 
-MODEL_LOCAL = ("evidence", "coverage_of_all", "fit", "mean_fit", "holds_of_fittest", "coverage_of_fittest")
+MODEL_RELEVANCE = ("evidence", "coverage", "fit", "holds")
 MODEL_RELATIONAL = ("evidence", "best", "second", "coverage_of_fittest")
+MODEL_LOCAL = tuple(name for name in MODEL_SET_FEATURES if name not in {"best", "second", "coverage_of_fittest"})
 """The same with the model."""
+
+READ_QUICKLY = 2
+"""Passages that the model reads in a search that is not corrected (`rerank.read_k`)."""
 
 STYLE_FEATURES = ("wants_date", "wants_number", "wants_person", "wants_place", "wants_thing", "terms", "negated")
 """How the question is put. Labelled sets have habits of asking; the judge does without them."""
@@ -59,12 +63,13 @@ SET_WEIGHT = {"nomiracl_en": 4.0, "nomiracl_ja": 4.0}
 SAMPLE = "sample"
 """The repository's own questions. They teach the regressions with the model alone, and check the others."""
 
-MODEL_LOCAL_WEIGHT = {"nomiracl_en": 2.0, "nomiracl_ja": 2.0, SAMPLE: 8.0}
+MODEL_LOCAL_WEIGHT = {"nomiracl_en": 4.0, "nomiracl_ja": 5.0, SAMPLE: 12.0}
 MODEL_RELATIONAL_WEIGHT = {SAMPLE: 4.0}
 """The same with the model. The sample is the only set over documents such as people have, so it counts for most."""
 
-SHRINK_JAPANESE_MODEL = 40.0
-"""The model was trained on both languages: what it says differs less between them than counts of words do."""
+SHRINK_JAPANESE_MODEL = {True: 40.0, False: 20.0}
+"""For relations, and for other questions. The model was trained on both languages: what it says differs less between
+them than counts of words do."""
 
 RELEVANCE_ONLY = frozenset(("ja_jaquad_sufficiency", "ja_jsquad_sufficiency"))
 """Sources of single passages that are far easier than sets: they teach relevance, not sufficiency."""
@@ -100,7 +105,7 @@ def rows_of(cases: Iterable[Case]) -> list[Row]:
         read = read_all(case.question, case.candidates)
         asked = read.asked
         style = [*(float(asked.want is want) for want in _STYLES), len(asked.terms) / 10.0, float(asked.negated)]
-        fold = folds.setdefault(f"{case.source}/{case.group}", int(rng.integers(FOLDS)))
+        fold = folds.setdefault(_group(case), int(rng.integers(FOLDS)))
         rows.append(
             Row(
                 case,
@@ -299,7 +304,6 @@ class Told:
     row: Row
     passages: Features
     """The `model_passage_features`."""
-    covered: float
     odds: float
 
 
@@ -321,7 +325,37 @@ def _told(row: Row, pair: Pair) -> Told:
     logits, odds = predict(pair, row)
     if row.answers is None:
         raise ValueError("The model did not read this case.")
-    return Told(row, model_passage_features(row.answers, row.passages, logits), float(row.evidence[0]), odds)
+    return Told(row, model_passage_features(row.answers, row.passages, logits, scored=True), odds)
+
+
+def read_less(one: Told, count: int = READ_QUICKLY) -> Told:
+    """The same where the model read the first `count` passages alone; those that no search ordered, the nearest."""
+    fit, holds, cosine, read = (MODEL_PASSAGE_FEATURES.index(name) for name in ("fit", "holds", "semantic", "read"))
+    rows = one.passages.copy()
+    order = np.argsort(-rows[:, cosine], kind="stable") if one.row.case.source in LABELLED else np.arange(len(rows))
+    first, rest = order[:count], order[count:]
+    rows[rest, read] = 0.0
+    for column in (fit, holds):
+        rows[rest, column] = rows[first, column].min()
+    return replace(one, passages=rows)
+
+
+def dealt(told: Sequence[Told], seed: int) -> list[Told]:
+    """The same cases in other folds; what is said without the model stays as it is, by folds of its own."""
+    rng = np.random.default_rng(seed)
+    folds: dict[str, int] = {}
+    return [
+        replace(one, row=replace(one.row, fold=folds.setdefault(_group(one.row.case), int(rng.integers(FOLDS)))))
+        for one in told
+    ]
+
+
+def _group(case: Case) -> str:
+    return f"{case.source}/{case.group}"
+
+
+def _as_it_is(one: Told) -> Told:
+    return one
 
 
 def fit_model(told: Sequence[Told], *, relational: bool) -> Pair:
@@ -330,34 +364,38 @@ def fit_model(told: Sequence[Told], *, relational: bool) -> Pair:
     known = [one for one in told if one.row.case.relevant is not None]
     sizes = [len(one.passages) for one in known]
     weight = MODEL_RELATIONAL_WEIGHT if relational else MODEL_LOCAL_WEIGHT
+    columns = [MODEL_PASSAGE_FEATURES.index(name) for name in MODEL_RELEVANCE]
     relevance = fit_logistic(
-        np.concatenate([one.passages for one in known]),
+        np.concatenate([one.passages[:, columns] for one in known]),
         np.concatenate([np.array(one.row.case.relevant, dtype=np.float64) for one in known]),
         np.repeat([float(one.row.japanese) for one in known], sizes),
         np.repeat(_balance([one.row for one in known], weight) / sizes, sizes) * 2.0,
-        MODEL_PASSAGE_FEATURES,
-        shrink_japanese=SHRINK_JAPANESE_MODEL,
+        MODEL_RELEVANCE,
+        shrink_japanese=SHRINK_JAPANESE_MODEL[True],
     )
+    # One search has ten passages read, the other two: the same weights serve both.
+    seen = told if relational else [*told, *map(read_less, told)]
+    balance = _balance([one.row for one in told], weight) * len(told) / len(seen)
     features = MODEL_RELATIONAL if relational else MODEL_LOCAL
     columns = [MODEL_SET_FEATURES.index(name) for name in features]
     sufficiency = fit_logistic(
-        np.array([_model_row(one, relevance)[columns] for one in told]),
-        np.array([float(one.row.case.sufficient) for one in told]),
-        np.array([float(one.row.japanese) for one in told]),
-        _balance([one.row for one in told], weight),
+        np.array([_model_row(one, relevance)[columns] for one in seen]),
+        np.array([float(one.row.case.sufficient) for one in seen]),
+        np.array([float(one.row.japanese) for one in seen]),
+        np.tile(balance, len(seen) // len(told)),
         features,
-        shrink_japanese=SHRINK_JAPANESE_MODEL,
+        shrink_japanese=SHRINK_JAPANESE_MODEL[relational],
     )
     return Pair(relevance, sufficiency)
 
 
 def _model_row(one: Told, relevance: Logistic) -> Features:
     logits = relevance.logits(one.passages, MODEL_PASSAGE_FEATURES, japanese=one.row.japanese)
-    return model_set_features(one.passages, logits, one.covered, one.odds)
+    return model_set_features(one.passages, logits, one.odds)
 
 
-def cross_validate_model(told: Sequence[Told]) -> list[Guess]:
-    """As `cross_validate`, with the model."""
+def cross_validate_model(told: Sequence[Told], *, reading: Callable[[Told], Told] = _as_it_is) -> list[Guess]:
+    """As `cross_validate`, with the model; `reading` is how a case is read that is judged."""
     guesses = []
     for relational in (False, True):
         kind = [one for one in told if one.row.relational is relational]
@@ -365,13 +403,13 @@ def cross_validate_model(told: Sequence[Told]) -> list[Guess]:
             held = [one for one in kind if one.row.fold == fold]
             if held:
                 pair = fit_model([one for one in kind if one.row.fold != fold], relational=relational)
-                guesses += [guess_with_model(one, pair) for one in held]
+                guesses += [guess_with_model(reading(one), pair) for one in held]
     return guesses
 
 
 def guess_with_model(one: Told, pair: Pair) -> Guess:
     """What such regressions say of a case."""
-    logits, odds, _ = weigh_model(pair, one.passages, one.covered, one.odds, japanese=one.row.japanese)
+    logits, odds, _ = weigh_model(pair, one.passages, one.odds, japanese=one.row.japanese)
     return Guess(one.row, _chance(logits), float(_chance(np.array(odds))))
 
 

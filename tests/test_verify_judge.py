@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,10 @@ from hybridrag.verify.features import (
     MODEL_PASSAGE_FEATURES,
     MODEL_SET_FEATURES,
     PASSAGE_FEATURES,
+    USUAL_NEAREST,
     has_scores,
     model_answers,
+    model_set_features,
     passage_features,
     read_all,
 )
@@ -187,8 +190,41 @@ def test_what_a_model_read_counts_for_relations_too() -> None:
 def test_a_passage_that_the_model_had_no_time_for_is_as_the_worst_that_it_read() -> None:
     answers = model_answers([passage("a", fit=5.0, holds=2.5), passage("b", fit=-5.0, holds=0.0), passage("c")])
     assert answers is not None
-    assert answers.tolist() == [[1.0, 1.0], [-1.0, 0.0], [-1.0, 0.0]]
+    assert answers.tolist() == [[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [-1.0, 0.0, 0.0]]
     assert model_answers([FOUNDED]) is None
+
+
+def of_set(*rows: tuple[float, float, float, float]) -> dict[str, float]:
+    """The features of passages given by fit, holds, cosine (spread) and whether they were read."""
+    table = np.array([[0.0, 0.5, fit, holds, cosine, read] for fit, holds, cosine, read in rows])
+    return dict(zip(MODEL_SET_FEATURES, model_set_features(table, np.zeros(len(rows)), 1.0).tolist(), strict=True))
+
+
+def test_what_the_model_says_of_the_nearest_passage_is_told_apart_from_what_it_says_of_the_best() -> None:
+    found = of_set((2.0, 2.0, -1.0, 1.0), (1.0, -1.0, 1.0, 1.0))
+    assert found["fit"] == 2.0
+    assert found["holds_of_nearest"] == -1.0
+    assert found["mean_holds"] == 0.5
+
+
+def test_a_passage_that_the_model_did_not_read_says_nothing_for_the_model() -> None:
+    read = of_set((1.0, 1.0, 0.0, 1.0))
+    with_another = of_set((1.0, 1.0, 0.0, 1.0), (-2.0, -2.0, 0.0, 0.0))
+    assert {name: with_another[name] for name in ("fit", "mean_holds", "holds_of_nearest")} == {
+        name: read[name] for name in ("fit", "mean_holds", "holds_of_nearest")
+    }
+
+
+def test_a_set_is_near_where_all_of_it_is_and_not_where_one_passage_is() -> None:
+    assert of_set((0.0, 0.0, 1.0, 1.0), (0.0, 0.0, 1.0, 1.0))["near"] > 0.95
+    assert of_set((0.0, 0.0, 1.0, 1.0), (0.0, 0.0, -3.0, 1.0))["near"] < 0.05
+
+
+def test_where_cosines_mean_nothing_no_set_is_near_and_the_fittest_stands_for_the_nearest() -> None:
+    unknown = float("nan")
+    found = of_set((0.0, -1.0, unknown, 1.0), (2.0, 1.0, unknown, 1.0))
+    assert (found["near"], found["nearest"], found["holds_of_nearest"]) == (0.0, USUAL_NEAREST, 1.0)
+    assert all(found[name] == 0.0 for name in MODEL_SET_FEATURES if name.endswith("_near"))
 
 
 def test_an_answer_of_the_model_beyond_its_range_counts_as_its_end() -> None:
@@ -210,7 +246,7 @@ def test_the_coefficients_name_features_that_exist() -> None:
         assert set(pair.relevance.features) <= set(PASSAGE_FEATURES)
     assert "semantic" not in known.bare_local.relevance.features
     for pair in (known.model_local, known.model_relational):
-        assert pair.relevance.features == MODEL_PASSAGE_FEATURES
+        assert set(pair.relevance.features) <= set(MODEL_PASSAGE_FEATURES)
         assert set(pair.sufficiency.features) <= set(MODEL_SET_FEATURES)
 
 

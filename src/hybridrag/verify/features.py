@@ -76,30 +76,37 @@ SET_FEATURES = (
 NEED_SCORES = frozenset(("graph", "semantic", "semantic_margin"))
 """Left out where the candidates come without scores of a search."""
 
-MODEL_PASSAGE_FEATURES = ("evidence", "coverage", "fit", "holds")
-"""For one passage that a model read: the log-odds without the model, how much of the question it says, what the model
-says."""
+MODEL_PASSAGE_FEATURES = ("evidence", "coverage", "fit", "holds", "semantic", "read")
+"""For one passage that a model may have read: the log-odds without the model, how much of the question it says, what
+the model says, its cosine (not a number where cosines mean nothing), whether the model read it."""
 
+_MODEL_LOCAL = ("evidence", "nearest", "fit", "holds_of_nearest", "most_covered")
 MODEL_SET_FEATURES = (
-    "evidence",
-    "best",
-    "second",
-    "coverage_of_all",
-    "fit",
-    "mean_fit",
-    "holds_of_fittest",
-    "coverage_of_fittest",
+    *("best", "second", "coverage_of_fittest", "mean_holds"),
+    *_MODEL_LOCAL,
+    "near",
+    *(f"{name}_near" for name in _MODEL_LOCAL),
 )
-"""For all passages that a model read: the log-odds without the model; `best` and `second` are those of the passages."""
+"""For all passages that a model read: the log-odds without the model; `best` and `second` are those of the passages;
+`near` is how near the whole set lies to the question, and what ends in it counts only as far as that.
+
+Among passages that are all near, as in an encyclopaedia, every one fits and only the nearest tells; in a folder of few
+documents what the model makes of the best one tells most. One weight for both kinds was wrong for either."""
 
 FIT_SCALE, HOLDS_SCALE = 5.0, 2.5
 """Half of the range of the model's two answers; past twice of it there is nothing more to know."""
 
-FITTEST = 3
-"""Passages whose fit is averaged."""
+BEST_HOLDING = 3
+"""Passages read whose `holds` is averaged, the best ones."""
 
 NEAR = 4
 """Words between which two terms of the question still belong together."""
+
+NEAR_SET = 0.3
+"""How far the mean cosine of a set, spread as below, is from the middle where `near` is .73."""
+
+USUAL_NEAREST = 0.9
+"""The nearest passage of a folder of few documents: what is taken where cosines mean nothing."""
 
 COSINE_MIDDLE, COSINE_SCALE = 0.84, 0.04
 """Cosines of the default embedding model lie close together; this spreads them to about -2 to 2."""
@@ -329,14 +336,15 @@ def set_features(rows: Features, evidence: Features, logits: Features) -> Featur
 
 
 def model_answers(candidates: Sequence[Candidate]) -> Features | None:
-    """`fit` and `holds` of each candidate, spread to -2 to 2; None where no model read them.
+    """`fit` and `holds` of each candidate, spread to -2 to 2, and 1 where it was read; None where no model read any.
 
-    A candidate that it had no time for counts as the worst that it read.
+    A candidate that it did not read counts as the worst that it read.
     """
-    if not any("fit" in candidate.scores for candidate in candidates):
+    read = [float("fit" in candidate.scores) for candidate in candidates]
+    if not any(read):
         return None
     columns = [_spread(candidates, name, scale) for name, scale in (("fit", FIT_SCALE), ("holds", HOLDS_SCALE))]
-    return np.array(columns, dtype=np.float64).T
+    return np.array([*columns, read], dtype=np.float64).T
 
 
 def _spread(candidates: Sequence[Candidate], name: str, scale: float) -> list[float]:
@@ -345,32 +353,43 @@ def _spread(candidates: Sequence[Candidate], name: str, scale: float) -> list[fl
     return [float(np.clip((least if value is None else value) / scale, -2.0, 2.0)) for value in given]
 
 
-def model_passage_features(answers: Features, rows: Features, logits: Features) -> Features:
-    """A row of `MODEL_PASSAGE_FEATURES` for each candidate; `logits` is its relevance without the model."""
-    return np.column_stack((logits, rows[:, PASSAGE_FEATURES.index("coverage")], answers))
+def model_passage_features(answers: Features, rows: Features, logits: Features, *, scored: bool) -> Features:
+    """A row of `MODEL_PASSAGE_FEATURES` for each candidate.
+
+    `answers` are the `model_answers`, `rows` the `passage_features`, `logits` the relevance without the model; `scored`
+    says whether cosines may be trusted.
+    """
+    coverage, cosines = (rows[:, PASSAGE_FEATURES.index(name)] for name in ("coverage", "semantic"))
+    cosines = cosines if scored else np.full(len(rows), np.nan)
+    return np.column_stack((logits, coverage, answers[:, :2], cosines, answers[:, 2]))
 
 
-def model_set_features(rows: Features, logits: Features, covered: float, odds: float) -> Features:
+def model_set_features(rows: Features, logits: Features, odds: float) -> Features:
     """`MODEL_SET_FEATURES` for the set.
 
-    `rows` are the `model_passage_features`, `logits` the relevance of each with the model, `covered` how much of the
-    question all say together, `odds` the sufficiency without the model.
+    `rows` are the `model_passage_features`, `logits` the relevance of each with the model, `odds` the sufficiency
+    without the model.
     """
-    coverage, fit, holds = (rows[:, MODEL_PASSAGE_FEATURES.index(name)] for name in ("coverage", "fit", "holds"))
-    fits, ranked = np.sort(fit)[::-1], np.sort(logits)[::-1]
+    ranked = np.sort(logits)[::-1]
+    coverage = rows[:, MODEL_PASSAGE_FEATURES.index("coverage")]
+    read = rows[rows[:, MODEL_PASSAGE_FEATURES.index("read")] > 0.0]
+    fit, holds, said = (read[:, MODEL_PASSAGE_FEATURES.index(name)] for name in ("fit", "holds", "coverage"))
     fittest = int(np.argmax(fit))
-    second = min(1, len(rows) - 1)
-    values = [
-        odds,
-        ranked[0],
-        ranked[second],
-        covered,
-        fits[0],
-        fits[:FITTEST].mean(),
-        holds[fittest],
-        coverage[fittest],
-    ]
-    return np.array(values, dtype=np.float64)
+    nearest, near, closest = _nearness(rows, read, fittest)
+    mean_holds = np.sort(holds)[::-1][:BEST_HOLDING].mean()
+    values = np.array([odds, nearest, fit[fittest], holds[closest], coverage.max()], dtype=np.float64)
+    first = [ranked[0], ranked[min(1, len(rows) - 1)], said[fittest], mean_holds]
+    return np.concatenate([first, values, [near], near * values])
+
+
+def _nearness(rows: Features, read: Features, fittest: int) -> tuple[float, float, int]:
+    """The cosine of the nearest, how near all lie from 0 to 1, and which of those that were read is the nearest."""
+    column = MODEL_PASSAGE_FEATURES.index("semantic")
+    cosines = rows[:, column]
+    if np.isnan(cosines).any():
+        return USUAL_NEAREST, 0.0, fittest
+    near = 1.0 / (1.0 + np.exp(-cosines.mean() / NEAR_SET))
+    return float(cosines.max()), float(near), int(np.argmax(read[:, column]))
 
 
 def is_relational(question: Question) -> bool:

@@ -194,24 +194,26 @@ class LocalJudge:
         answers = model_answers(read.candidates)
         if answers is not None:
             with_model = tables.model_relational if relational else tables.model_local
-            read_rows = model_passage_features(answers, rows, logits)
-            logits, odds, seen = weigh_model(with_model, read_rows, values["coverage_of_all"], odds, japanese=japanese)
+            read_rows = model_passage_features(answers, rows, logits, scored=scored)
+            logits, odds, seen = weigh_model(with_model, read_rows, odds, japanese=japanese)
             shown |= seen
         reasons = {name: round(float(value), 4) for name, value in shown.items()}
         return tuple(float(value) for value in probability(logits)), float(probability(odds)), reasons
 
 
-def weigh_model(
-    pair: Pair, rows: Features, covered: float, odds: float, *, japanese: bool
-) -> tuple[Features, float, dict[str, float]]:
+def weigh_model(pair: Pair, rows: Features, odds: float, *, japanese: bool) -> tuple[Features, float, dict[str, float]]:
     """The log-odds of each passage and of the set with what a model says of them, and what those rest on.
 
-    `rows` are the `model_passage_features`, `covered` how much of the question all say, `odds` those of the set so far.
+    `rows` are the `model_passage_features`, `odds` those of the set so far.
     """
     logits = pair.relevance.logits(rows, MODEL_PASSAGE_FEATURES, japanese=japanese)
-    row = model_set_features(rows, logits, covered, odds)
+    row = model_set_features(rows, logits, odds)
     found = pair.sufficiency.logits(row[None, :], MODEL_SET_FEATURES, japanese=japanese)[0]
-    return logits, float(found), dict(zip(MODEL_SET_FEATURES, map(float, row), strict=True))
+    # The products are for the regression; a reader of the reasons has their factors.
+    shown = {
+        name: float(value) for name, value in zip(MODEL_SET_FEATURES, row, strict=True) if not name.endswith("_near")
+    }
+    return logits, float(found), shown
 
 
 def weigh_theme(read: Read) -> tuple[tuple[float, ...], float, dict[str, float]]:
