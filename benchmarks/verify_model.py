@@ -28,10 +28,15 @@ READ = {
 }
 """Cases of each set that the model reads: all would take an hour on two cores. None that it was trained on."""
 
+KEPT = ".model.pkl"
+"""How the file ends that also has the sample and what the model reads."""
+
 
 def kept_model_cases(file: Path | None, data: Path, train: Path | None, sample: Path) -> list[Case]:
     """The cases of the sets and of the sample, some read by the model; kept beside `file`, where it is given."""
-    kept = None if file is None else file.with_suffix(".model.pkl")
+    # Either file may be named: read as the other, the one with the sample would get the sample twice.
+    file = None if file is None else file.with_name(file.name.removesuffix(KEPT).removesuffix(".pkl") + ".pkl")
+    kept = None if file is None else file.with_suffix(KEPT)
     if kept is not None and kept.is_file():
         return list(pickle.loads(kept.read_bytes()))  # noqa: S301 (written below, on this machine)
     cases = [*kept_cases(file, data, train), *sample_cases(sample)]
