@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.models.web_search import load_web_search
-from hybridrag.protocols import WebPage
+from hybridrag.protocols import Candidate, Judgement, Question, WebPage
+from hybridrag.result import Ok, Result
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.llms import Asked, ScriptedLlm
@@ -181,6 +182,40 @@ def test_what_the_documents_do_not_hold_is_looked_for_on_the_web_and_marked(inde
             asked = len(service.asked)
             engine.search("Who won the chess championship of Elysium?")
             assert len(service.asked) == asked
+
+
+class RisingJudge:
+    """Grades every set of results a little higher than the one before."""
+
+    name = "rising"
+
+    def __init__(self, step: float) -> None:
+        self.step = step
+        self.grade = 0.1
+
+    def judge(
+        self,
+        question: Question,  # noqa: ARG002 (every set is graded alike)
+        candidates: Sequence[Candidate],
+        *,
+        timeout: float | None = None,  # noqa: ARG002 (it never waits)
+    ) -> Result[Judgement]:
+        self.grade += self.step
+        return Ok(Judgement(relevance=(self.grade,) * len(candidates), sufficient=self.grade))
+
+
+@pytest.mark.parametrize(("step", "stays"), [(0.0, True), (0.01, True), (0.05, False)])
+def test_another_way_of_searching_takes_over_only_where_its_grade_is_clearly_higher(
+    index: Path, step: float, stays: bool
+) -> None:
+    settings = load_settings(env={}, overrides={"documents.isolate": False, "graph.extractor": "light"}).settings
+    with Engine.open(index, settings=settings, embedder=HashEmbedder(), judge=RisingJudge(step)) as engine:
+        result = engine.search("Where do the lifeboats of the SRS lie?", crag_enabled=True)
+    assert result.crag is not None
+    searched = [action for action in result.crag.actions if action.kind is not CorrectiveActionKind.REFINE_KNOWLEDGE]
+    assert searched
+    assert [action.helped for action in searched] == [not stays] * len(searched)
+    assert (result.crag.refined_query is None) is stays
 
 
 def test_without_a_web_search_the_verdict_asks_for_one_and_other_ways_were_tried(engine: Engine) -> None:

@@ -43,6 +43,10 @@ GRACE = 0.25
 BEARS = 0.5
 """A text from outside is shown when it bears on the question at least so probably, or more than all inside does."""
 
+ENOUGH = 0.02
+"""By so much the grade must rise before another way of searching takes the place of the first: below it, which of two
+sets of results is graded higher is chance, and the first one was ranked with the question as it was asked."""
+
 LEAST_OUTSIDE = 0.1
 """And at least so probably even where nothing inside bears on it."""
 
@@ -240,10 +244,14 @@ class VerifyStage:
         standing.tried.append(correction)
         if correction.searches:
             tried = self._tried(correction, standing, recorder, note, until)
-            if tried is not None and set_score(tried.judgement) > before:
+            after = tried.score if tried is not None else before
+            # Pages from outside are added to what was found, and take no place from it.
+            enough = 0.0 if correction.kind is CorrectiveActionKind.WEB_SEARCH else ENOUGH
+            if tried is not None and after > before + enough:
                 standing.found, standing.candidates = tried.found, tried.candidates
                 standing.judgement = tried.judgement
-            after = set_score(tried.judgement) if tried is not None else before
+            else:
+                after = min(after, before)
         else:
             after = before
         standing.actions.append(
