@@ -504,12 +504,7 @@ class KnowledgeGraph:
                 target_id=ids[target],
                 predicate=predicate,
                 weight=sum(fact.confidence for fact in found),
-                evidence=tuple(
-                    Evidence(chunk_id=texts[fact.chunk_key].id, sentence=sentence)
-                    for fact in found[:MAX_EVIDENCE]
-                    if fact.chunk_key in texts
-                    and (sentence := texts[fact.chunk_key].text[fact.start : fact.end].strip())
-                ),
+                evidence=_evidence(found[:MAX_EVIDENCE], texts),
             )
             for (subject, predicate, target), found in grouped.items()
             if subject in visible and target in visible
@@ -566,6 +561,21 @@ class KnowledgeGraph:
             names = (file, str(Path(file).absolute()))
             ids += [file_id_for(space, name) for space in sorted(self._store.status().workspaces) for name in names]
         return ids
+
+
+def _evidence(facts: Sequence[FactRow], texts: Mapping[int, Chunk]) -> tuple[Evidence, ...]:
+    """The sentences that state a relation, the surest first; no matter which file came in first."""
+    # Keys grow as files come in; ids are the same in an index that was built in another order.
+    known = sorted(
+        (fact for fact in facts if fact.chunk_key in texts),
+        key=lambda fact: (-fact.confidence, texts[fact.chunk_key].id, fact.start, fact.end),
+    )
+    said = [(texts[fact.chunk_key], fact) for fact in known]
+    return tuple(
+        Evidence(chunk_id=chunk.id, sentence=sentence)
+        for chunk, fact in said
+        if (sentence := chunk.text[fact.start : fact.end].strip())
+    )
 
 
 def _ends(fact: FactRow) -> tuple[int, int]:
