@@ -155,3 +155,61 @@ def test_mined_passages_are_neither_right_nor_hold_the_answer(work: Path, fit: A
         mined = course.mined.candidates[row]
         assert all(11 not in course.data["passages"][passage] for passage in mined[mined >= 0])
     assert not set(course.data["positive"][course.train] % fit.HELD_OUT) & {0}
+
+
+@pytest.fixture
+def sets(work: Path, fit: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    import training.sets as module
+
+    monkeypatch.setattr(module, "SETS", 8)
+    monkeypatch.setattr(module, "SET_SIZE", 4)
+    monkeypatch.setattr(module, "JUDGED", dict.fromkeys(module.JUDGED, 2))
+    monkeypatch.setattr(module, "RATES", {"base": 2e-3, "small": 2e-3})
+    monkeypatch.setattr(module, "LOG_EVERY", 10)
+    monkeypatch.setattr(module, "CUT_BY_MODEL", ("pubmedqa",))
+    monkeypatch.setattr(module, "SENTENCE_TOKENS", 2)
+    monkeypatch.setattr(module, "LEAST_TOKENS", 10)
+    monkeypatch.setattr(module, "CLEAR_LOSS", 0.0)
+    monkeypatch.setattr(sys, "argv", ["fit", str(work), str(work / "first"), "--steps", "11", "--distil-steps", "3"])
+    fit.main()
+    return module
+
+
+@pytest.mark.heavy
+def test_sets_go_on_from_the_first_models_and_lower_the_loss(
+    work: Path, sets: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [str(work), str(work / "first"), str(work / "out")]
+    monkeypatch.setattr(sys, "argv", ["sets", *folders, "--stage", "base", "--steps", "41"])
+    sets.main()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("base ")]
+    first, last = (float(line.split()[2]) for line in (lines[0], lines[4]))
+    assert last < first
+    arguments = ["sets", *folders, "--stage", "small", "--teacher", str(work / "out"), "--steps", "3"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    sets.main()
+    assert {path.name for path in (work / "out").iterdir()} == {"base-0.npz", "small-0.npz"}
+
+
+@pytest.mark.heavy
+def test_a_set_has_the_right_passage_first_and_spans_follow_what_was_cut(work: Path, fit: Any, sets: Any) -> None:
+    import torch
+    from training.net import base_model
+    from training.ragged import load
+
+    weights, cuts = load(work / "weights.npz"), load(work / "cuts.npz")
+    course = fit.Course.prepare(work, base_model(weights), torch.device("cpu"))
+    pieces = (work / "pieces.txt").read_bytes().decode("utf-8").split("\n")
+    known = np.flatnonzero(np.diff(course.data["answers"].starts, append=0)[:QUESTIONS] > 0)
+    course.data["span_start"][known] = course.data["span_end"][known] = 4
+    found = sets.cut_by_model(course, cuts, fit.load_model(work / "first", "base", weights), pieces)
+    assert found > 0
+    drawn = sets.Sets.prepare(course, cuts)
+    whole = course.data["positive"][:QUESTIONS]
+    for _ in range(20):
+        step = drawn.draw(np.random.default_rng(1), 0.0)
+        texts = course.passages.text[step.lists]
+        assert (texts[:, 0] == whole[step.rows]).all()
+        cut = course.passages.cut_length[step.lists[:, 0]]
+        moved = (course.passages.cut_start[step.lists[:, 0]] + cut <= 4) & (cut > 0) & np.isin(step.rows, known)
+        assert (step.spans[moved, 0] == 4 - cut[moved]).all()

@@ -17,6 +17,7 @@ from training.calibrate import expected_error, fit_logistic, plot, reliability
 from training.cut import NONE, Cuts, Reader, cut_claims, cut_pairs
 from training.overlap import mark, shared
 from training.ragged import Ragged, load, save
+from training.recase import Recaser, joined
 from training.swap import swap
 from training.texts import JUDGE, PAIRS, PASSAGES, QuickTokenizer, read_left_out, read_rows, squash
 from training.vocabulary import MIN_COUNT, count_pieces, keep_pieces
@@ -265,3 +266,16 @@ def test_reliability_says_what_was_said_and_what_happened() -> None:
     points = reliability(chance, labels, 2)
     assert np.allclose(points, [(0.2, 0.0), (0.8, 1.0)])
     assert plot([Line("small en", points)]).startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+
+
+def test_words_get_the_case_that_other_passages_write_them_in() -> None:
+    recaser = Recaser(["In 1920 the Orin Works built a bridge. They left the Orin Works in May."])
+    assert recaser.recase("when was the orin bridge -lrb- of zaltbommel -rrb- built ?") == (
+        "When was the Orin bridge (of Zaltbommel) built?"
+    )
+
+
+def test_brackets_quotes_and_endings_join_their_words() -> None:
+    assert joined("the town 's `` old '' bridge , -lrb- 1920 -rrb- did n't fall .") == (
+        "the town's \"old\" bridge, (1920) didn't fall."
+    )

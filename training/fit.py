@@ -166,13 +166,15 @@ class Step:
     judged: Ints
     """(pairs, 2): question, passage."""
     labels: NDArray[np.float32]
+    spans: Ints
+    """(rows, 2): the first and last token of the answer in the right passage; -1 where that is not known."""
     progress: float
 
 
 def steps(course: Course, count: int, seed: int) -> Iterator[Step]:
     """Lists in random order, over and over, with judged pairs beside them."""
     rng = np.random.default_rng(seed)
-    kinds = list(_judged_kinds(course, held_out=False))
+    kinds = list(judged_kinds(course, held_out=False))
     waiting = np.zeros(0, dtype=np.int64)
     for step in range(count):
         if len(waiting) < LISTS:
@@ -180,12 +182,16 @@ def steps(course: Course, count: int, seed: int) -> Iterator[Step]:
         rows, waiting = waiting[:LISTS], waiting[LISTS:]
         drawn = [(rng.choice(pairs, JUDGED[kind]), kind in RIGHT_KINDS) for kind, _, pairs in kinds]
         labels = np.concatenate([np.full(len(pairs), label, dtype=np.float32) for pairs, label in drawn])
-        yield Step(
-            rows, course.lists(rows, rng), np.concatenate([pairs for pairs, _ in drawn])[:, :2], labels, step / count
-        )
+        judged = np.concatenate([pairs for pairs, _ in drawn])[:, :2]
+        yield Step(rows, course.lists(rows, rng), judged, labels, spans_of(course, rows), step / count)
 
 
-def _judged_kinds(course: Course, *, held_out: bool) -> Iterator[tuple[str, str, Ints]]:
+def spans_of(course: Course, rows: Ints) -> Ints:
+    """Where the answers stand in the right passages, as they are whole."""
+    return np.stack([course.data[name][rows] for name in ("span_start", "span_end")], axis=1)
+
+
+def judged_kinds(course: Course, *, held_out: bool) -> Iterator[tuple[str, str, Ints]]:
     """(kind, language, pairs), those of held-out passages or all others."""
     for kind, pairs in course.judged.items():
         out = course.passages.text[pairs[:, 1]] % HELD_OUT == 0
@@ -246,7 +252,7 @@ def list_judge_loss(holds: Tensor, asks: Tensor, doubtful: Tensor) -> Tensor:
 def span_loss(said: Answers, course: Course, step: Step) -> Tensor:
     """Where the answer starts and ends in the right passage; at the first mark where there is none."""
     data, size = course.data, step.lists.shape[1]
-    start, end = (data[name][step.rows] for name in ("span_start", "span_end"))
+    start, end = step.spans.T
     known = np.flatnonzero(start >= 0)
     unknown = np.flatnonzero(step.labels == 0) + step.lists.size
     # One other passage of each list is enough: most of what is drawn holds no answer.
@@ -272,16 +278,21 @@ def span_loss(said: Answers, course: Course, step: Step) -> Tensor:
 
 def soft_loss(said: Answers, taught: Answers) -> Tensor:
     """Against a teacher: the same order with the same distances, and the same doubts."""
+    doubts = functional.binary_cross_entropy_with_logits
+    holds = doubts(said.listed[..., JUDGE], taught.listed[..., JUDGE].sigmoid())
+    judges = doubts(said.judged[:, JUDGE], taught.judged[:, JUDGE].sigmoid())
+    return order_loss(said, taught) + LIST_JUDGE_SHARE * 2 * holds + JUDGE_SHARE * judges
+
+
+def order_loss(said: Answers, taught: Answers) -> Tensor:
+    """Against a teacher: the same order with the same distances."""
     fit, teacher = said.listed[..., RANK], taught.listed[..., RANK]
     order = functional.kl_div(
         functional.log_softmax(fit / TEMPERATURE, dim=1), functional.log_softmax(teacher / TEMPERATURE, dim=1),
         log_target=True, reduction="batchmean",
     )  # fmt: skip
     apart = functional.smooth_l1_loss(fit - fit.mean(1, keepdim=True), teacher - teacher.mean(1, keepdim=True))
-    doubts = functional.binary_cross_entropy_with_logits
-    holds = doubts(said.listed[..., JUDGE], taught.listed[..., JUDGE].sigmoid())
-    judges = doubts(said.judged[:, JUDGE], taught.judged[:, JUDGE].sigmoid())
-    return order * TEMPERATURE**2 + 0.1 * apart + LIST_JUDGE_SHARE * 2 * holds + JUDGE_SHARE * judges
+    return order * TEMPERATURE**2 + 0.1 * apart
 
 
 class Learner:
@@ -350,7 +361,7 @@ def check(model: CrossEncoder, course: Course, name: str) -> dict[str, float]:
             here, claim = course.data["lang"][rows] == code, course.data["claim"][rows]
             found[f"mrr_{lang}"] = _mean(1 / ranks[here & ~claim])
             found[f"claims_{lang}"] = _mean(1 / ranks[here & claim])
-        for kind, lang, pairs in _judged_kinds(course, held_out=True):
+        for kind, lang, pairs in judged_kinds(course, held_out=True):
             logit = score_pairs(model, course.questions, course.passages, pairs[:, 0], pairs[:, 1])[:, JUDGE]
             found[f"{kind}_{lang}"] = float(((logit > 0) == (kind in RIGHT_KINDS)).float().mean())
     print(name, {key: round(value, 4) for key, value in found.items()}, flush=True)
