@@ -37,6 +37,15 @@ if TYPE_CHECKING:
     from hybridrag.evaluate.agreement import JudgeAgreement, LabelledCase, judge_agreement, read_labelled_cases
     from hybridrag.evaluate.answering import ANSWER_METRICS, AnswerRow, EvalAnswer, run_answers, score_answers
     from hybridrag.evaluate.datasets import Dataset, load_dataset
+    from hybridrag.evaluate.fit_judge import (
+        JudgedQuestion,
+        JudgeGain,
+        JudgeScore,
+        RecordingJudge,
+        check_labelled,
+        cross_validate_fit,
+        judge_questions,
+    )
     from hybridrag.evaluate.generation import answer_relevancy, context_precision, context_recall, faithfulness
     from hybridrag.evaluate.judgements import Judgements, judgements_of
     from hybridrag.evaluate.metrics import (
@@ -83,7 +92,7 @@ if TYPE_CHECKING:
     )
     from hybridrag.graph.knowledge import KnowledgeGraph
     from hybridrag.graph.walk import Walk, WalkLimits
-    from hybridrag.parts import load_judge, load_support_judge
+    from hybridrag.parts import load_judge, load_search_judge, load_support_judge
     from hybridrag.protocols import (
         Candidate,
         Embedder,
@@ -202,6 +211,7 @@ if TYPE_CHECKING:
         should_generate,
     )
     from hybridrag.types.sources import TextDocument
+    from hybridrag.verify.fitted import Fitted, FittedJudge, FittedLanguage, fit_judge, read_fitted
     from hybridrag.verify.grade import verdict
 
     __version__: str
@@ -259,6 +269,9 @@ __all__ = [
     "FileInfo",
     "FileOutcome",
     "FileState",
+    "Fitted",
+    "FittedJudge",
+    "FittedLanguage",
     "FoundBy",
     "Fused",
     "GraphPath",
@@ -273,6 +286,9 @@ __all__ = [
     "InvalidSettings",
     "Judge",
     "JudgeAgreement",
+    "JudgeGain",
+    "JudgeScore",
+    "JudgedQuestion",
     "Judgement",
     "Judgements",
     "KeywordSearch",
@@ -309,6 +325,7 @@ __all__ = [
     "RRFConfig",
     "Recipe",
     "RecipeRun",
+    "RecordingJudge",
     "Relation",
     "RelationHint",
     "RelationId",
@@ -371,6 +388,7 @@ __all__ = [
     "average_precision",
     "bootstrap_interval",
     "check_json",
+    "check_labelled",
     "choice_as_toml",
     "chunk_id_for",
     "classify",
@@ -379,6 +397,7 @@ __all__ = [
     "confusion",
     "context_precision",
     "context_recall",
+    "cross_validate_fit",
     "dataset_halves",
     "deduplicate",
     "default_weights",
@@ -388,13 +407,16 @@ __all__ = [
     "file_id_for",
     "filter_by_min_relevance",
     "find_recipes",
+    "fit_judge",
     "fuse",
     "highlight_fragment",
     "json_schema",
     "judge_agreement",
+    "judge_questions",
     "judgements_of",
     "load_dataset",
     "load_judge",
+    "load_search_judge",
     "load_settings",
     "load_support_judge",
     "make_plan",
@@ -410,6 +432,7 @@ __all__ = [
     "paired_difference",
     "parse_query",
     "precision_at",
+    "read_fitted",
     "read_labelled_cases",
     "recall_at",
     "reciprocal_rank_at",
@@ -441,6 +464,8 @@ _NAMES_BY_MODULE = {
     "evaluate.agreement": "JudgeAgreement LabelledCase judge_agreement read_labelled_cases",
     "evaluate.answering": "ANSWER_METRICS AnswerRow EvalAnswer run_answers score_answers",
     "evaluate.datasets": "Dataset load_dataset",
+    "evaluate.fit_judge": "JudgeGain JudgeScore JudgedQuestion RecordingJudge check_labelled cross_validate_fit "
+    "judge_questions",
     "evaluate.generation": "answer_relevancy context_precision context_recall faithfulness",
     "evaluate.judgements": "Judgements judgements_of",
     "evaluate.metrics": "all_evidence_at average_precision ndcg_at precision_at recall_at reciprocal_rank_at "
@@ -454,7 +479,7 @@ _NAMES_BY_MODULE = {
     "choice_as_toml dataset_halves tune",
     "graph.knowledge": "KnowledgeGraph",
     "graph.walk": "Walk WalkLimits",
-    "parts": "load_judge load_support_judge",
+    "parts": "load_judge load_search_judge load_support_judge",
     "protocols": "Candidate Embedder GraphStore Judge Judgement Linker Llm ModelInfo NewChunk Passages "
     "Problem PutReport Question Reranker Reranking Store StoreStatus VectorIndex WebPage "
     "WebSearch",
@@ -485,6 +510,7 @@ _NAMES_BY_MODULE = {
     "SearchStrategyMetrics StrategyMetric SufficiencyEvaluation Trace TraceStep "
     "should_generate",
     "types.sources": "TextDocument",
+    "verify.fitted": "Fitted FittedJudge FittedLanguage fit_judge read_fitted",
     "verify.grade": "verdict",
 }
 """Where each public name lives. A new one is written here, in `__all__` and in the imports for type checkers; a test

@@ -406,6 +406,8 @@ class VerifySettings(Section):
     judge: Literal["auto", "local", "llm"] = "auto"
     """Who judges whether the results hold the answer. `auto` is the local judge; `llm` asks the LLM, with the local
     judge where it fails."""
+    fitted: Folder | None = None
+    """A file that `hybridrag tune --judge` wrote: what the judge says is put right by what your questions taught."""
     max_rounds: int = Field(default=2, ge=0, le=5)
     """How often a search whose results do not answer is tried again in another way."""
     deadline_seconds: float = Field(default=10.0, gt=0.0)

@@ -29,9 +29,10 @@ from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.hop import Hopping
 from hybridrag.search.late import LateInteraction
-from hybridrag.searching import SearchKnobs
+from hybridrag.searching import SearchKnobs, judges
 from hybridrag.types.documents import Chunk
 from hybridrag.types.queries import QueryType, SearchWeights
+from hybridrag.verify.fitted import FittedJudge, read_fitted
 from hybridrag.verify.grade import Bounds
 from hybridrag.verify.judge import LocalJudge
 
@@ -109,7 +110,7 @@ def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
     """How to search with an embedding model of that name, as `[search]`, `[rerank]`, `[verify]` and `[web]` say.
 
     Raises:
-        InvalidSettings: the file of synonyms cannot be read.
+        InvalidSettings: the file of synonyms, or of a fitted judge, cannot be read.
     """
     chosen, rerank = settings.search, settings.rerank
     return SearchKnobs(
@@ -133,6 +134,7 @@ def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
         synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
         looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
         trust_cosines=model == DEFAULT_MODEL,
+        fitted=read_fitted(settings.verify.fitted) if settings.verify.fitted else None,
         closer=Looking(top_k=rerank.read_k, share=rerank.read_blend, timeout=rerank.timeout_seconds),
         checking=Checking(
             max_rounds=settings.verify.max_rounds,
@@ -239,14 +241,39 @@ def load_judge(settings: Settings) -> Judge:
     load_judge(load_settings().settings).judge(Question("..."), [Candidate(...)]).unwrap().sufficient -> 0.8
 
     Raises:
-        InvalidSettings: `llm` without a model in `[llm]`.
+        InvalidSettings: `llm` without a model in `[llm]`, or a fit that cannot be read or is for another judge.
     """
+    judge = _judge_alone(settings)
+    return FittedJudge(judge, read_fitted(settings.verify.fitted)) if settings.verify.fitted else judge
+
+
+def _judge_alone(settings: Settings) -> Judge:
     given = make_judge(settings, make_llm(settings))
     if given is not None:
         return given
-    fitted = settings.embedding.model == DEFAULT_MODEL and settings.embedding.provider != "fake"
-    local = ReadingJudge(LocalJudge(trust_cosines=fitted), make_reader(settings).read, first=READ)
-    return ComparingJudge(local, cache(lambda: make_embedder(settings))) if fitted else local
+    trusted = _model_name(settings) == DEFAULT_MODEL
+    local = ReadingJudge(LocalJudge(trust_cosines=trusted), make_reader(settings).read, first=READ)
+    return ComparingJudge(local, cache(lambda: make_embedder(settings))) if trusted else local
+
+
+def load_search_judge(settings: Settings, *, corrected: bool = False) -> Judge:
+    """The judge that a search uses by these settings, without a fit: what one is made for.
+
+    `corrected` is whether the search corrects its results: the package's own model then reads more of them.
+
+    Raises:
+        InvalidSettings: `llm` without a model in `[llm]`.
+    """
+    knobs = make_knobs(_unfitted(settings), model=_model_name(settings))
+    return judges(make_judge(settings, make_llm(settings)), make_reader(settings).read, knobs)(corrected)
+
+
+def _unfitted(settings: Settings) -> Settings:
+    return settings.model_copy(update={"verify": settings.verify.model_copy(update={"fitted": None})})
+
+
+def _model_name(settings: Settings) -> str:
+    return "fake" if settings.embedding.provider == "fake" else settings.embedding.model
 
 
 def load_support_judge(settings: Settings) -> SupportJudge:

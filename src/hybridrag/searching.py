@@ -22,6 +22,7 @@ from hybridrag.search.hop import HOPPING, Hopping
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryType, SearchFilters, SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import SearchResult, SearchStrategyMetrics, StrategyMetric
+from hybridrag.verify.fitted import Fitted, FittedJudge
 from hybridrag.verify.judge import LocalJudge
 
 MIN_RELEVANCE: float = SearchFilters.model_fields["min_relevance"].default
@@ -73,6 +74,8 @@ class SearchKnobs:
     checking: Checking = field(default_factory=Checking)
     trust_cosines: bool = True
     """Whether the local judge was fitted to the cosines of this embedding model."""
+    fitted: Fitted | None = None
+    """What is put over the judge: a fit to the user's own questions."""
 
 
 class Searcher:
@@ -107,7 +110,7 @@ class Searcher:
         self._verifier = VerifyStage(
             store,
             self._find,
-            _judges(parts, knobs),
+            judges(parts.judge, parts.read, knobs),
             LocalJudge(trust_cosines=knobs.trust_cosines),
             knobs.checking,
             llm=parts.llm,
@@ -205,13 +208,16 @@ class Searcher:
         )
 
 
-def _judges(parts: SearchParts, knobs: SearchKnobs) -> Callable[[bool], Judge]:
-    """The judge of a search that is corrected, and of one that is not: the local one reads less there."""
-    given, local = parts.judge, LocalJudge(trust_cosines=knobs.trust_cosines)
-    if given is not None:
-        return lambda _: given
-    if parts.read is None:
-        return lambda _: local
-    quick = ReadingJudge(local, parts.read, first=knobs.closer.top_k)
-    thorough = ReadingJudge(local, parts.read, first=READ)
+def judges(given: Judge | None, read: Read | None, knobs: SearchKnobs) -> Callable[[bool], Judge]:
+    """The judge of a search that is corrected, and of one that is not: the local one reads less there.
+
+    Raises:
+        InvalidSettings: the fit that the knobs hold was made for another judge.
+    """
+    quick: Judge = LocalJudge(trust_cosines=knobs.trust_cosines) if given is None else given
+    thorough = quick
+    if given is None and read is not None:
+        quick, thorough = (ReadingJudge(quick, read, first=first) for first in (knobs.closer.top_k, READ))
+    if knobs.fitted is not None:
+        quick, thorough = FittedJudge(quick, knobs.fitted), FittedJudge(thorough, knobs.fitted)
     return lambda corrected: thorough if corrected else quick
