@@ -6,6 +6,7 @@
 - The same with what the package's own model says of ten passages, and of two, for the cases that it read, beside what
   is said of them without it: the mean over several deals of the folds, as a few questions more or less change a figure
   by points; and for the repository's own questions by kind, themes by rule.
+- Fitted to a set's own questions, as `hybridrag tune --judge` does: without their words and with them.
 - Reliability: of the sets judged sufficient with a probability within a band, how many were.
 - Verdict: correct, ambiguous or incorrect over a corpus half of whose documents are held outside.
 - Time for ten candidates.
@@ -39,6 +40,7 @@ from benchmarks.verify_fit import (
     told_apart,
 )
 from benchmarks.verify_model import kept_model_cases
+from benchmarks.verify_own import own_table
 from hybridrag.protocols import Judgement
 from hybridrag.verify.grade import set_score, verdict
 from hybridrag.verify.judge import LocalJudge
@@ -78,6 +80,7 @@ def run(cases: Sequence[Case]) -> list[Table]:
         sufficiency_table({"evidence": full, "text alone": bare, "with style": styled}),
         model_table({"without": [before], "ten read": ten, "two read": two}),
         sample_table(before, after, cases),
+        own_table(told),
         reliability_table(full),
         relevance_table(full),
         *(verdict_table(name, full) for name in SPLIT),

@@ -1,0 +1,120 @@
+"""What fitting the judge to a set's own questions is worth, how they are put included."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.report import Table
+from benchmarks.verify_fit import FOLDS, SAMPLE, Told, dealt, fit_model
+from hybridrag.evaluate.accuracy import area_under_curve
+from hybridrag.protocols import Judgement, Question
+from hybridrag.verify.features import MODEL_PASSAGE_FEATURES, SET_FEATURES, set_features
+from hybridrag.verify.fitted import LOCAL, Fitted, LabelledJudgement, fit_judge
+from hybridrag.verify.judge import Pair, probability, weigh_model
+
+OWN = ("nomiracl_en", "nomiracl_ja", "squad2_1000", SAMPLE)
+"""Sets of one hand each, whose questions are put in one way."""
+
+DEALS = 6
+"""How often the cases are dealt into folds anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A case as a judge sees it that was fitted to others."""
+
+    source: str
+    question: Question
+    judgement: Judgement
+    sufficient: bool
+
+    @property
+    def labelled(self) -> LabelledJudgement:
+        """As the product's fit takes it."""
+        return self.question, self.judgement, self.sufficient
+
+
+def own_table(told: Sequence[Told], *, deals: int = DEALS) -> Table:
+    """Right in percent and area: as the judge ships, fitted to what it says, and to the words of the questions too.
+
+    A fifth of the cases is held back from everything, cases of one document together. The judge that ships and the
+    fit to the same set are made from the rest; what the fit learns from was judged in turn by folds of the rest.
+    """
+    found: dict[str, list[list[float]]] = defaultdict(list)
+    counts: dict[str, int] = {}
+    for seed in range(deals):
+        held = _held_back(dealt(told, seed))
+        for source, rows in held.items():
+            counts[source] = len(rows)
+            found[source].append(_rights_and_areas(np.array(rows)))
+    table = [[source, counts[source], *np.mean(found[source], axis=0).tolist()] for source in OWN if source in counts]
+    columns = ["set", "cases", "as it ships, right %", "area", "fitted, right %", "area", "with words, right %", "area"]
+    return Table(f"Fitted to a set's own questions, {deals} deals", columns, table)
+
+
+def _rights_and_areas(rows: np.ndarray) -> list[float]:
+    labels = rows[:, 0] > 0.5
+    columns = rows[:, 1:].T
+    return [
+        value
+        for chances in columns
+        for value in (
+            100 * float(np.mean((chances >= 0.5) == labels)),
+            area_under_curve(labels.tolist(), chances.tolist()),
+        )
+    ]
+
+
+def _held_back(told: Sequence[Told]) -> dict[str, list[tuple[float, float, float, float]]]:
+    """By set, for each case: its label, and the chance as the judge ships, fitted without words, fitted with them."""
+    found: dict[str, list[tuple[float, float, float, float]]] = defaultdict(list)
+    for fold in range(FOLDS):
+        rest = [one for one in told if one.row.fold != fold]
+        learnt = judged_apart(rest)
+        fits = {source: _fits([one.labelled for one in learnt if one.source == source]) for source in OWN}
+        for one in _judged([one for one in told if one.row.fold == fold], rest):
+            first = one.judgement.sufficient
+            after = [fitted.sufficient(one.question, one.judgement) for fitted in fits[one.source]]
+            bare, worded = (first if chance is None else chance for chance in after)
+            found[one.source].append((float(one.sufficient), first, bare, worded))
+    return found
+
+
+def _fits(labelled: Sequence[LabelledJudgement]) -> tuple[Fitted, Fitted]:
+    return fit_judge(LOCAL, labelled, words=False), fit_judge(LOCAL, labelled)
+
+
+def judged_apart(told: Sequence[Told]) -> list[Judged]:
+    """Every case of the sets, judged by regressions that were fitted to cases of other folds."""
+    folds = sorted({one.row.fold for one in told})
+    return [
+        judged
+        for fold in folds
+        for judged in _judged(
+            [one for one in told if one.row.fold == fold], [one for one in told if one.row.fold != fold]
+        )
+    ]
+
+
+def _judged(held: Sequence[Told], rest: Sequence[Told]) -> list[Judged]:
+    """The cases of the sets among `held`, judged by regressions that were fitted to `rest`."""
+    judged = []
+    for relational in (False, True):
+        here = [one for one in held if one.row.relational is relational and one.row.case.source in OWN]
+        if here:
+            pair = fit_model(rest, relational=relational)
+            judged += [_judge(one, pair) for one in here]
+    return judged
+
+
+def _judge(one: Told, pair: Pair) -> Judged:
+    """What `LocalJudge` would say with such regressions."""
+    evidence = one.passages[:, MODEL_PASSAGE_FEATURES.index("evidence")]
+    reasons = dict(zip(SET_FEATURES, set_features(one.row.passages, one.row.evidence, evidence).tolist(), strict=True))
+    logits, odds, seen = weigh_model(pair, one.passages, one.odds, japanese=one.row.japanese)
+    judgement = Judgement(tuple(probability(logits).tolist()), float(probability(odds)), (), {**reasons, **seen})
+    return Judged(one.row.case.source, one.row.case.question, judgement, bool(one.row.case.sufficient))
