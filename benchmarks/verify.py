@@ -6,7 +6,8 @@
 - The same with what the package's own model says of ten passages, and of two, for the cases that it read, beside what
   is said of them without it: the mean over several deals of the folds, as a few questions more or less change a figure
   by points; and for the repository's own questions by kind, themes by rule.
-- Fitted to a set's own questions, as `hybridrag tune --judge` does: without their words and with them.
+- Fitted to a set's own questions, as `hybridrag tune --judge` does: without their words and with them, with either
+  size of the model as the reader.
 - Reliability: of the sets judged sufficient with a probability within a band, how many were.
 - Verdict: correct, ambiguous or incorrect over a corpus half of whose documents are held outside.
 - Time for ten candidates.
@@ -39,8 +40,8 @@ from benchmarks.verify_fit import (
     rows_of,
     told_apart,
 )
-from benchmarks.verify_model import kept_model_cases
-from benchmarks.verify_own import own_table
+from benchmarks.verify_model import Key, Reads, kept_base_reads, kept_model_cases
+from benchmarks.verify_own import OWN, own_table, read_by_base
 from hybridrag.protocols import Judgement
 from hybridrag.verify.grade import set_score, verdict
 from hybridrag.verify.judge import LocalJudge
@@ -62,12 +63,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--sample", type=Path, default=Path("sample"), help="the repository's own labelled questions")
     options = parser.parse_args(arguments)
     cases = kept_model_cases(options.cases, options.data, options.train, options.sample)
-    for table in run(cases):
+    for table in run(cases, kept_base_reads(options.cases, cases, OWN)):
         table.print()
 
 
-def run(cases: Sequence[Case]) -> list[Table]:
-    """Every table."""
+def run(cases: Sequence[Case], base: Mapping[Key, Reads]) -> list[Table]:
+    """Every table; `base` is what the larger size of the model says of some cases."""
     rows = rows_of(cases)
     full, bare = cross_validate(rows), cross_validate(rows, scored=False)
     styled = cross_validate(rows, style=True)
@@ -80,7 +81,8 @@ def run(cases: Sequence[Case]) -> list[Table]:
         sufficiency_table({"evidence": full, "text alone": bare, "with style": styled}),
         model_table({"without": [before], "ten read": ten, "two read": two}),
         sample_table(before, after, cases),
-        own_table(told),
+        own_table(told, "read by `small`"),
+        own_table(read_by_base(told, base), "read by `base`"),
         reliability_table(full),
         relevance_table(full),
         *(verdict_table(name, full) for name in SPLIT),

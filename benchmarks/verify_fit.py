@@ -39,7 +39,9 @@ SET_RELATIONAL = tuple(name for name in SET_FEATURES if name not in {"kind_in_be
 
 MODEL_RELEVANCE = ("evidence", "coverage", "fit", "holds")
 MODEL_RELATIONAL = ("evidence", "best", "second", "coverage_of_fittest")
-MODEL_LOCAL = tuple(name for name in MODEL_SET_FEATURES if name not in {"best", "second", "coverage_of_fittest"})
+MODEL_LOCAL = tuple(
+    name for name in MODEL_SET_FEATURES if name not in {"best", "second", "coverage_of_fittest", "together"}
+)
 """The same with the model."""
 
 READ_QUICKLY = 2

@@ -30,6 +30,12 @@ READ = {
 
 KEPT = ".model.pkl"
 """How the file ends that also has the sample and what the model reads."""
+KEPT_BASE = ".base.pkl"
+"""How the file ends that has what the larger size reads."""
+
+Key = tuple[str, str, int]
+Reads = list[tuple[float, float]]
+"""`fit` and `holds` of each candidate."""
 
 
 def kept_model_cases(file: Path | None, data: Path, train: Path | None, sample: Path) -> list[Case]:
@@ -46,6 +52,28 @@ def kept_model_cases(file: Path | None, data: Path, train: Path | None, sample: 
     if kept is not None:
         kept.write_bytes(pickle.dumps(cases))
     return cases
+
+
+def kept_base_reads(file: Path | None, cases: Sequence[Case], sources: Sequence[str]) -> dict[Key, Reads]:
+    """What the larger size of the model says of the cases of these sets; kept beside `file`, where it is given."""
+    stem = None if file is None else file.name.removesuffix(KEPT).removesuffix(".pkl")
+    kept = None if file is None else file.with_name(f"{stem}{KEPT_BASE}")
+    if kept is not None and kept.is_file():
+        return dict(pickle.loads(kept.read_bytes()))  # noqa: S301 (written below, on this machine)
+    model = OwnReranker(size="base")
+    read = {
+        key_of(case): model.logits(case.question.text, [passage_text(candidate) for candidate in case.candidates])
+        for case in chosen(cases)
+        if case.source in sources
+    }
+    if kept is not None:
+        kept.write_bytes(pickle.dumps(read))
+    return read
+
+
+def key_of(case: Case) -> Key:
+    """What tells a case from all others."""
+    return case.source, case.question.text, len(case.candidates)
 
 
 def chosen(cases: Sequence[Case]) -> Iterator[Case]:

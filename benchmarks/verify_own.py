@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.report import Table
 from benchmarks.verify_fit import FOLDS, SAMPLE, Told, dealt, fit_model
+from benchmarks.verify_model import Key, Reads, key_of
 from hybridrag.evaluate.accuracy import area_under_curve
 from hybridrag.protocols import Judgement, Question
-from hybridrag.verify.features import MODEL_PASSAGE_FEATURES, SET_FEATURES, set_features
+from hybridrag.verify.features import MODEL_PASSAGE_FEATURES, SET_FEATURES, set_features, spread_answers
 from hybridrag.verify.fitted import LOCAL, Fitted, LabelledJudgement, fit_judge
 from hybridrag.verify.judge import Pair, probability, weigh_model
 
@@ -38,7 +39,21 @@ class Judged:
         return self.question, self.judgement, self.sufficient
 
 
-def own_table(told: Sequence[Told], *, deals: int = DEALS) -> Table:
+def read_by_base(told: Sequence[Told], reads: Mapping[Key, Reads]) -> list[Told]:
+    """The same cases, with what the larger size of the model says where it read them."""
+    columns = [MODEL_PASSAGE_FEATURES.index(name) for name in ("fit", "holds")]
+    found = []
+    for one in told:
+        said = reads.get(key_of(one.row.case))
+        if said is not None:
+            passages = one.passages.copy()
+            passages[:, columns] = spread_answers(np.array(said))
+            one = replace(one, passages=passages)  # noqa: PLW2901 (the same case)
+        found.append(one)
+    return found
+
+
+def own_table(told: Sequence[Told], title: str, *, deals: int = DEALS) -> Table:
     """Right in percent and area: as the judge ships, fitted to what it says, and to the words of the questions too.
 
     A fifth of the cases is held back from everything, cases of one document together. The judge that ships and the
@@ -53,7 +68,7 @@ def own_table(told: Sequence[Told], *, deals: int = DEALS) -> Table:
             found[source].append(_rights_and_areas(np.array(rows)))
     table = [[source, counts[source], *np.mean(found[source], axis=0).tolist()] for source in OWN if source in counts]
     columns = ["set", "cases", "as it ships, right %", "area", "fitted, right %", "area", "with words, right %", "area"]
-    return Table(f"Fitted to a set's own questions, {deals} deals", columns, table)
+    return Table(f"Fitted to a set's own questions, {title}, {deals} deals", columns, table)
 
 
 def _rights_and_areas(rows: np.ndarray) -> list[float]:

@@ -21,13 +21,16 @@ from hybridrag.queries.classify import classify
 from hybridrag.result import Err, Ok, Result
 from hybridrag.verify.fitted import (
     BEFORE,
+    FORMS,
     LEAST_QUESTIONS,
+    LENGTH,
     ODDS,
     Fitted,
     FittedJudge,
     FittedLanguage,
     LabelledJudgement,
     fit_judge,
+    question_forms,
     question_words,
     read_fitted,
     solve_dual,
@@ -77,6 +80,27 @@ def japanese() -> list[LabelledJudgement]:
 @pytest.fixture(scope="module")
 def fitted() -> Fitted:
     return fit_judge("local", [*english(), *japanese()])
+
+
+class TestForms:
+    @pytest.mark.parametrize(
+        ("text", "forms"),
+        [
+            ("How long is the first bridge?", {"asks_for_the_most", "asks_for_a_measure"}),
+            ("Who is the current mayor of Orin?", {"asks_for_what_changes"}),
+            ("Is the quay open?", {"asks_for_yes_or_no"}),
+            ("In which year was Orin founded?", {"asks_to_choose"}),
+            ("Why did Orin close?", {"asks_for_a_manner"}),
+            ("日本で一番長い橋はどれですか", {"asks_for_the_most", "asks_to_choose"}),
+            ("北見市の人口はどのくらいですか", {"asks_for_a_measure"}),
+            ("現在の市長は誰ですか", {"asks_for_what_changes"}),
+            ("灯台とは何ですか", {"asks_for_a_meaning"}),
+        ],
+    )
+    def test_a_question_is_put_in_forms(self, text: str, forms: set[str]) -> None:
+        found = question_forms(text)
+        assert {name for name, value in found.items() if value and name != LENGTH} == forms
+        assert found[LENGTH] == pytest.approx(len(text) ** 0.5)
 
 
 class TestWords:
@@ -137,9 +161,28 @@ class TestFitting:
     def test_a_question_whose_reasons_are_missing_does_not_strike_them_out(self) -> None:
         cases = english()
         question, said, label = cases[0]
-        found = fit_judge("local", [(question, replace(said, reasons={}), label), *cases[1:]]).languages["en"]
+        rest = [(question, replace(said, reasons={}), label), *cases[1:]]
+        found = fit_judge("local", rest, words=False).languages["en"]
         assert found.questions == len(cases) - 1
         assert "coverage_of_best" in found.reasons
+
+    def test_beside_words_few_reasons_count_and_how_the_question_is_put(self, fitted: Fitted) -> None:
+        # No model read these, so what the judge said as a whole stands for evidence and the model.
+        assert set(fitted.languages["en"].reasons) <= {ODDS, LENGTH, *FORMS}
+        assert {ODDS, LENGTH} <= set(fitted.languages["en"].reasons)
+
+    def test_where_a_model_read_evidence_and_the_best_passage_as_a_whole_count(self) -> None:
+        cases = [
+            (
+                question,
+                replace(said, reasons={**said.reasons, "evidence": said.sufficient, "together": place / 50}),
+                label,
+            )
+            for place, (question, said, label) in enumerate(english())
+        ]
+        reasons = set(fit_judge("local", cases).languages["en"].reasons)
+        assert {"evidence", "together"} <= reasons
+        assert ODDS not in reasons
 
     def test_themes_and_questions_without_results_teach_nothing(self) -> None:
         cases = english()
@@ -268,8 +311,8 @@ class TestFile:
         file, written = tmp_path / "judge.toml", fitted.as_toml()
         for text, said in (
             (written.replace("format = 1", "format = 2"), "of another format than 1"),
-            (written.replace('"coverage_of_best"', '"moonshine"'), "rests on 'moonshine'"),
-            (written.replace('"coverage_of_best"', '"coverage_of_fittest"'), "not those"),
+            (written.replace('"length"', '"moonshine"'), "rests on 'moonshine'"),
+            (written.replace('"length"', '"coverage_of_fittest"'), "not those"),
         ):
             file.write_text(text, encoding="utf-8")
             with pytest.raises(InvalidSettings, match=f"{said}.*Fit it again"):

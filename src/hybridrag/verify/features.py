@@ -86,9 +86,11 @@ MODEL_SET_FEATURES = (
     *_MODEL_LOCAL,
     "near",
     *(f"{name}_near" for name in _MODEL_LOCAL),
+    "together",
 )
 """For all passages that a model read: the log-odds without the model; `best` and `second` are those of the passages;
-`near` is how near the whole set lies to the question, and what ends in it counts only as far as that.
+`near` is how near the whole set lies to the question, and what ends in it counts only as far as that; `together` is
+the best that one passage has of everything: the model, nearness and evidence.
 
 Among passages that are all near, as in an encyclopaedia, every one fits and only the nearest tells; in a folder of few
 documents what the model makes of the best one tells most. One weight for both kinds was wrong for either."""
@@ -104,6 +106,9 @@ NEAR = 4
 
 NEAR_SET = 0.3
 """How far the mean cosine of a set, spread as below, is from the middle where `near` is .73."""
+
+TOGETHER_NEAR, TOGETHER_EVIDENCE = 0.7, 0.3
+"""What a passage's cosine and its log-odds without the model count beside `holds` of the model."""
 
 USUAL_NEAREST = 0.9
 """The nearest passage of a folder of few documents: what is taken where cosines mean nothing."""
@@ -343,14 +348,20 @@ def model_answers(candidates: Sequence[Candidate]) -> Features | None:
     read = [float("fit" in candidate.scores) for candidate in candidates]
     if not any(read):
         return None
-    columns = [_spread(candidates, name, scale) for name, scale in (("fit", FIT_SCALE), ("holds", HOLDS_SCALE))]
-    return np.array([*columns, read], dtype=np.float64).T
+    answers = np.array([_given(candidates, name) for name in ("fit", "holds")], dtype=np.float64).T
+    return np.column_stack((spread_answers(answers), read))
 
 
-def _spread(candidates: Sequence[Candidate], name: str, scale: float) -> list[float]:
+def spread_answers(answers: Features) -> Features:
+    """`fit` and `holds` of each passage as a model says them, spread to -2 to 2."""
+    spread: Features = np.clip(answers / np.array([FIT_SCALE, HOLDS_SCALE]), -2.0, 2.0)
+    return spread
+
+
+def _given(candidates: Sequence[Candidate], name: str) -> list[float]:
     given = [candidate.scores.get(name) for candidate in candidates]
     least = min((value for value in given if value is not None), default=0.0)
-    return [float(np.clip((least if value is None else value) / scale, -2.0, 2.0)) for value in given]
+    return [least if value is None else value for value in given]
 
 
 def model_passage_features(answers: Features, rows: Features, logits: Features, *, scored: bool) -> Features:
@@ -379,7 +390,16 @@ def model_set_features(rows: Features, logits: Features, odds: float) -> Feature
     mean_holds = np.sort(holds)[::-1][:BEST_HOLDING].mean()
     values = np.array([odds, nearest, fit[fittest], holds[closest], coverage.max()], dtype=np.float64)
     first = [ranked[0], ranked[min(1, len(rows) - 1)], said[fittest], mean_holds]
-    return np.concatenate([first, values, [near], near * values])
+    return np.concatenate([first, values, [near], near * values, [_together(read)]])
+
+
+def _together(read: Features) -> float:
+    """The most that one of the passages read has of `holds`, nearness and evidence."""
+    evidence, holds, cosines = (
+        read[:, MODEL_PASSAGE_FEATURES.index(name)] for name in ("evidence", "holds", "semantic")
+    )
+    near = np.where(np.isnan(cosines), USUAL_NEAREST, cosines)
+    return float((holds + TOGETHER_NEAR * near + TOGETHER_EVIDENCE * evidence).max())
 
 
 def _nearness(rows: Features, read: Features, fittest: int) -> tuple[float, float, int]:

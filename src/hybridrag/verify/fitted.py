@@ -50,9 +50,13 @@ LEAST_OCCURRENCES = 3
 MOST_OCCURRENCES = 0.7
 """A word tells something that occurs in so many questions at least, and in this share of them at most."""
 
-SHRINK_REASONS, SHRINK_WORDS = 20.0, 0.4
+SHRINK_REASONS, SHRINK_WORDS = 8.0, 0.5
 """L2 penalties in units of questions, of standardised reasons and of words. There are far more words than reasons, and
 the words of a question share a length of 1, so each has little to say without being held back."""
+
+BESIDE_WORDS = ("evidence", "together")
+"""The reasons that count beside words, where the judge gives them: for some twenty, most of which say the same, and
+all the words, a few hundred questions are too few."""
 
 ROUNDS, CLOSE = 50, 1e-6
 """Newton's method ends after so many steps, or when one changes nothing by more than this; it needs about eight."""
@@ -63,8 +67,49 @@ BY_CHARACTERS = frozenset(("ja", "zh"))
 """Languages that put no spaces between words."""
 _WORD = re.compile(r"\w+|[?']")
 
+FORMS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
+    f"asks_{name}": (re.compile(spaced), re.compile(unspaced))
+    for name, spaced, unspaced in (
+        (
+            "for_the_most",
+            r"\b(first|last|most|best|second|oldest|youngest|(larg|bigg|small|tall|long|short|high|fast|great|heavi)est)\b",
+            "一番|最も|最大|最小|最初|最古|最後|最高|初めて|番目",
+        ),
+        (
+            "for_what_changes",
+            r"\b(current|currently|now|today|next|latest|average|typical|still)\b",
+            "現在|今の|今は|平均|最新|最近",
+        ),
+        (
+            "for_a_measure",
+            r"\bhow (many|much|long|old|large|wide|tall|far|big|high|deep|often|fast|heavy|small)\b",
+            "いくつ|いくら|どのくらい|どれくらい|何(人|歳|年|度|回|メートル|キロ)|面積|人口|長さ|高さ|大きさ",
+        ),
+        ("for_yes_or_no", r"^(is|are|was|were|do|does|did|can|could|has|have|will|should)\b", "[るたい][？?。]?$"),
+        (
+            "for_a_meaning",
+            r"\b(mean|means|meaning|stand for|known as|called|definition|define|what is an?)\b",
+            "とは|意味|どんな|どのよう",
+        ),
+        (
+            "for_a_manner",
+            r"^(how(?! (many|much|long|old|large|wide|tall|far|big|high|deep|often))|why)\b",
+            "なぜ|どうやって|どうして|方法",
+        ),
+        (
+            "to_choose",
+            r"^((in|on|of|to|at|by|from) )?(which|what)\b",
+            "どの(?!くらい|よう)|どれ(?!くらい)|どちら|何(県|区|色|国)",
+        ),
+    )
+}
+"""How a question may be put, in languages with spaces and without. Some kinds are answered by one collection and not by
+another: an encyclopaedia seldom says what is the most of its kind, or what is so today."""
+LENGTH = "length"
+"""The root of how many characters a question has."""
+
 LOCAL = "local"
-KNOWN_REASONS = frozenset((ODDS, *SET_FEATURES, *MODEL_SET_FEATURES))
+KNOWN_REASONS = frozenset((ODDS, *SET_FEATURES, *MODEL_SET_FEATURES, *FORMS, LENGTH))
 """What the local judge of this version can give."""
 
 LabelledJudgement = tuple[Question, Judgement, bool]
@@ -110,7 +155,7 @@ class Fitted:
         fitted = self.languages.get(detect(question.text))
         if fitted is None or is_theme(question) or not judgement.relevance:
             return None
-        odds = fitted.odds(_given(judgement), question_words(question.text))
+        odds = fitted.odds(_given(question, judgement), question_words(question.text))
         return None if odds is None else float(probability(odds))
 
     @property
@@ -143,11 +188,21 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _given(judgement: Judgement) -> dict[str, float]:
-    """What the first judge gives by name."""
+def _given(question: Question, judgement: Judgement) -> dict[str, float]:
+    """What the first judge gives by name, and how the question is put."""
     limit = 1.0 / (1.0 + math.exp(MOST_CERTAIN))
     chance = min(1.0 - limit, max(limit, judgement.sufficient))
-    return {**judgement.reasons, ODDS: math.log(chance / (1.0 - chance))}
+    return {**judgement.reasons, **question_forms(question.text), ODDS: math.log(chance / (1.0 - chance))}
+
+
+def question_forms(text: str) -> dict[str, float]:
+    """How a question is put: 1 for each form that it has, and its length.
+
+    "How long is the first bridge?" -> asks_for_the_most 1, asks_for_a_measure 1, all others 0, length 5.4
+    """
+    written, unspaced = plain(text).strip(), detect(text) in BY_CHARACTERS
+    forms = {name: float(bool(patterns[unspaced].search(written))) for name, patterns in FORMS.items()}
+    return {**forms, LENGTH: math.sqrt(len(written))}
 
 
 def question_words(text: str) -> list[str]:
@@ -174,7 +229,8 @@ def question_words(text: str) -> list[str]:
 def fit_judge(judge: str, labelled: Sequence[LabelledJudgement], *, words: bool = True) -> Fitted:
     """The regressions that do best on these questions, one for each language that has enough of both labels.
 
-    `judge` is the name of the judge whose judgements these are; `words` off leaves how a question is put aside.
+    `judge` is the name of the judge whose judgements these are; `words` off leaves how a question is put aside, and
+    weighs all reasons of the judge instead of the few that count beside words.
 
     fit_judge("local", cases).sufficient(question, judgement) -> 0.7
     """
@@ -187,8 +243,8 @@ def fit_judge(judge: str, labelled: Sequence[LabelledJudgement], *, words: bool 
 
 
 def _fit_language(cases: Sequence[LabelledJudgement], *, words: bool) -> FittedLanguage | None:
-    given = [_given(judgement) for _, judgement, _ in cases]
-    names = _reasons_of(given)
+    given = [_given(question, judgement) for question, judgement, _ in cases]
+    names = _reasons_of(given, words=words)
     known = [place for place, one in enumerate(given) if all(_has(one, name) for name in names)]
     labels = np.array([float(cases[place][2]) for place in known])
     if len(known) < LEAST_QUESTIONS or len(set(labels)) < 2:
@@ -216,11 +272,16 @@ def _has(given: Mapping[str, float], name: str) -> bool:
     return math.isfinite(given.get(name, math.nan))
 
 
-def _reasons_of(given: Sequence[Mapping[str, float]]) -> list[str]:
+def _reasons_of(given: Sequence[Mapping[str, float]], *, words: bool) -> list[str]:
     """The reasons that nearly all questions come with, and that are not the same for all."""
     names = dict.fromkeys(name for one in given for name in one)
     values = {name: [one[name] for one in given if _has(one, name)] for name in names}
-    return [n for n, v in values.items() if len(v) >= LEAST_KNOWN * len(given) and float(np.ptp(v)) > CLOSE]
+    told = [n for n, v in values.items() if len(v) >= LEAST_KNOWN * len(given) and float(np.ptp(v)) > CLOSE]
+    put = [name for name in told if name in FORMS or name == LENGTH]
+    if not words:
+        return [name for name in told if name not in put]
+    few = [name for name in BESIDE_WORDS if name in told]
+    return [*(few if len(few) == len(BESIDE_WORDS) else [ODDS] if ODDS in told else few), *put]
 
 
 def _vocabulary(said: Sequence[Sequence[str]]) -> list[str]:
