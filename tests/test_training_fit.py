@@ -213,3 +213,34 @@ def test_a_set_has_the_right_passage_first_and_spans_follow_what_was_cut(work: P
         cut = course.passages.cut_length[step.lists[:, 0]]
         moved = (course.passages.cut_start[step.lists[:, 0]] + cut <= 4) & (cut > 0) & np.isin(step.rows, known)
         assert (step.spans[moved, 0] == 4 - cut[moved]).all()
+
+
+@pytest.mark.heavy
+def test_late_interaction_is_taught_and_measured_before_and_after(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import training.late as module
+    from training.ragged import load
+
+    monkeypatch.setattr(module, "QUESTIONS", 16)
+    monkeypatch.setattr(module, "RATE", 1e-3)
+    monkeypatch.setattr(module, "LOG_EVERY", 10)
+    data = load(work / "data.npz")
+    places = np.arange(20)
+    save(
+        work / "eval.npz",
+        {
+            "query_prefix": data["query_prefix"],
+            "passage_prefix": data["passage_prefix"],
+            "ranked/own/passages": data["passages"],
+            "ranked/own/questions": Ragged.join([data["questions"][place] for place in places]),
+            "ranked/own/grades": np.stack([places, data["positive"][:20], np.ones(20)], axis=1).astype(np.int32),
+        },
+    )
+    monkeypatch.setattr(sys, "argv", ["late", str(work), str(work / "out"), "--steps", "21"])
+    module.main()
+    lines = capsys.readouterr().out.splitlines()
+    losses = [float(line.split()[2]) for line in lines if line.startswith("embedder ")]
+    assert losses[-1] < losses[0]
+    assert sum(line.strip().startswith("own ") for line in lines) == 2
+    assert (work / "out" / "embedder-0.npz").is_file()

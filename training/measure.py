@@ -44,7 +44,7 @@ def first_stage(base: CrossEncoder, sets: dict[str, Any], name: str, vocabulary:
     by_word = torch.cat([words.scores(questions, start).float() for start in range(0, len(questions), 2048)])
     fused = 0.5 * _spread(by_word) + 0.5 * _spread(asked @ told.T)
     best = fused.topk(min(DEPTH, fused.shape[1]), dim=1)
-    return best.indices.cpu().numpy(), _unit(best.values.cpu().numpy())
+    return best.indices.cpu().numpy(), unit(best.values.cpu().numpy())
 
 
 def _spread(scores: torch.Tensor) -> torch.Tensor:
@@ -54,7 +54,8 @@ def _spread(scores: torch.Tensor) -> torch.Tensor:
     return ((scores - low) / (high - low + 1e-6)).clamp(min=0)
 
 
-def _unit(values: Any) -> Floats:
+def unit(values: Any) -> Floats:
+    """Each row between 0 and 1."""
     low, high = values.min(1, keepdims=True), values.max(1, keepdims=True)
     scaled: Floats = (values - low) / (high - low + 1e-9)
     return scaled
@@ -125,7 +126,7 @@ def main(work: Path, models: Path, names: list[str]) -> None:
             for depth in (16, DEPTH):
                 row = []
                 for share in BLENDS[1:]:
-                    mixed = (1 - share) * first + share * _unit(fit)
+                    mixed = (1 - share) * first + share * unit(fit)
                     mixed[:, depth:] = first[:, depth:] - 10
                     row += [f"{share}:", *_shown(ranking_metrics(lists, mixed, grades))]
                 print(f"   {title} top {depth}", *row)
