@@ -18,6 +18,10 @@ BENCHMARKS = ("parse", "embedding", "vectors", "graph", "store", "bench_engine",
 """The parts first, for their answers come soonest; then the whole engine by size, and other libraries beside it."""
 
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as a shell expects it."""
+
+
 class CannotRun(Exception):
     """A benchmark that is not there, or has nothing to run."""
 
@@ -71,4 +75,8 @@ def measure(name: str, options: Mapping[str, object] | None = None) -> list[Tabl
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\nStopped. With --keep, what was built stays, and the same command goes on from there.", file=sys.stderr)
+        sys.exit(INTERRUPTED)

@@ -406,4 +406,8 @@ def as_markdown(tables: Sequence[Table], sizes: Sequence[int], *, with_data: boo
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        # A phase in a process of its own: whoever started it says what that means.
+        sys.exit(130)
