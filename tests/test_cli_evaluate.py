@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from evaluate_builders import CORPUS, write_dataset, write_lines
+from evaluate_home import settle_in
 from hybridrag import Engine, FileState, InvalidInput
 from hybridrag.apps.cli import main
 from hybridrag.apps.cli import tune as cli_tune
@@ -25,13 +25,7 @@ FAST = ["--recipe", "keyword", "--recipe", "hybrid-no-rerank"]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for variable in [name for name in os.environ if name.startswith("HYBRIDRAG_")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("HYBRIDRAG_EMBEDDING_PROVIDER", "fake")
-    monkeypatch.setenv("HYBRIDRAG_EMBEDDING_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("HYBRIDRAG_GRAPH_EXTRACTOR", "light")
-    monkeypatch.setenv("HYBRIDRAG_DOCUMENTS_ISOLATE", "false")
+    settle_in(tmp_path, monkeypatch)
     write_dataset(tmp_path / "harbour")
     return tmp_path
 

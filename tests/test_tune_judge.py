@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from evaluate_builders import write_dataset, write_lines
+from evaluate_home import settle_in
 from hybridrag import (
     Candidate,
     Engine,
@@ -35,14 +35,7 @@ WORKS = [f"{first} {second}" for first in ("Orin", "Tessel", "Vell", "Quist", "B
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for variable in [name for name in os.environ if name.startswith("HYBRIDRAG_")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("HYBRIDRAG_EMBEDDING_PROVIDER", "fake")
-    monkeypatch.setenv("HYBRIDRAG_EMBEDDING_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("HYBRIDRAG_GRAPH_EXTRACTOR", "light")
-    monkeypatch.setenv("HYBRIDRAG_DOCUMENTS_ISOLATE", "false")
-    return tmp_path
+    return settle_in(tmp_path, monkeypatch)
 
 
 def write_works(folder: Path, *, answerable: bool = False, every: int = 1) -> Path:

@@ -31,7 +31,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.mine import Mined, mine
-from training.net import JUDGE, RANK, Batch, CrossEncoder, Layer, base_model, mixed, pick_layers
+from training.net import JUDGE, RANK, Batch, CrossEncoder, base_model, compile_layers, mixed, pick_layers, start_on
 from training.ragged import Ragged, load
 from training.tables import Ints, Table, join_pairs, on_device, score_pairs
 
@@ -445,9 +445,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
-    torch.manual_seed(SEED)
-    torch.set_float32_matmul_precision("high")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = start_on(SEED)
     weights = load(options.work / "weights.npz")
     model = base_model(weights).to(device)
     began = time.monotonic()
@@ -459,8 +457,7 @@ def main() -> None:
     if options.stage == "mine":
         return
     options.out.mkdir(parents=True, exist_ok=True)
-    if device.type == "cuda":
-        Layer.forward = torch.compile(Layer.forward, dynamic=True)  # type: ignore[method-assign]
+    compile_layers(device)
     results = {}
     if options.stage == "small":
         model = load_model(options.work, "base", weights).to(device)

@@ -31,7 +31,7 @@ from torch.nn import functional
 from training.fit import LOG_EVERY, NOWHERE, Course, Learner, save_model
 from training.measure import DEPTH, first_stage, ranking_metrics, unit
 from training.mine import embed
-from training.net import CrossEncoder, Layer, base_model, mixed
+from training.net import CrossEncoder, base_model, compile_layers, mixed, start_on
 from training.ragged import load
 from training.tables import Ints, Table, join_single
 
@@ -154,9 +154,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=8.0, help="stop earlier rather than later than this")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
-    torch.manual_seed(SEED)
-    torch.set_float32_matmul_precision("high")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = start_on(SEED)
     weights, sets = load(options.work / "weights.npz"), load(options.work / "eval.npz")
     model, before = base_model(weights).to(device), base_model(weights).to(device).eval()
     course = Course.prepare(options.work, before, device)
@@ -166,8 +164,7 @@ def main() -> None:
     for code in np.unique(course.data["lang"][rows]):
         here = course.data["lang"][rows] == code
         chances[here] = 1 / here.sum()
-    if device.type == "cuda":
-        Layer.forward = torch.compile(Layer.forward, dynamic=True)  # type: ignore[method-assign]
+    compile_layers(device)
     learner, rng = Learner("embedder", model, options.steps, RATE), np.random.default_rng(SEED)
     model.train()
     for number in range(options.steps):

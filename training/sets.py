@@ -50,7 +50,7 @@ from training.fit import (
     span_loss,
     spans_of,
 )
-from training.net import JUDGE, RANK, CrossEncoder, Layer, base_model, mixed
+from training.net import JUDGE, RANK, CrossEncoder, base_model, compile_layers, mixed, start_on
 from training.ragged import load
 from training.tables import Ints, Table, on_device, score_pairs
 
@@ -232,9 +232,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=9.0, help="stop earlier rather than later than this")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
-    torch.manual_seed(SEED)
-    torch.set_float32_matmul_precision("high")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = start_on(SEED)
     weights, cuts = load(options.work / "weights.npz"), load(options.work / "cuts.npz")
     pieces = (options.work / "pieces.txt").read_bytes().decode("utf-8").split("\n")
     course = Course.prepare(options.work, base_model(weights).to(device), device)
@@ -242,8 +240,7 @@ def main() -> None:
     print(f"{cut_by_model(course, cuts, teacher, pieces)} questions got a sentence that answers", flush=True)
     sets = Sets.prepare(course, cuts)
     print(f"{len(sets.rows)} questions", flush=True)
-    if device.type == "cuda":
-        Layer.forward = torch.compile(Layer.forward, dynamic=True)  # type: ignore[method-assign]
+    compile_layers(device)
     model = load_model(options.first, options.stage, weights).to(device)
     if options.stage == "small":
         teacher = load_model(options.teacher, "base", weights).to(device).eval()

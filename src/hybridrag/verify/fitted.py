@@ -280,8 +280,9 @@ def _reasons_of(given: Sequence[Mapping[str, float]], *, words: bool) -> list[st
     put = [name for name in told if name in FORMS or name == LENGTH]
     if not words:
         return [name for name in told if name not in put]
-    few = [name for name in BESIDE_WORDS if name in told]
-    return [*(few if len(few) == len(BESIDE_WORDS) else [ODDS] if ODDS in told else few), *put]
+    # Where no model read, what the judge says as a whole stands for both.
+    few = BESIDE_WORDS if all(name in told for name in BESIDE_WORDS) else (ODDS,)
+    return [*(name for name in few if name in told), *put]
 
 
 def _vocabulary(said: Sequence[Sequence[str]]) -> list[str]:
