@@ -15,7 +15,6 @@ import argparse
 import gzip
 import json
 import os
-import resource
 import shutil
 import tempfile
 import time
@@ -26,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from benchmarks.peers.runners.common import peak_mib
 from benchmarks.report import Table
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
@@ -106,7 +106,7 @@ def _build(engine: Engine, documents: list[tuple[str, str]]) -> dict[str, object
         "build s": round(time.perf_counter() - start, 1),
         "build, processor s": round(processor, 1),
         "documents per processor s": round(len(documents) / processor),
-        "memory, peak MiB": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / MEBIBYTE),
+        "memory, peak MiB": round(peak_mib() - before / MEBIBYTE),
     }
 
 

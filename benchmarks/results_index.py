@@ -8,13 +8,13 @@ A process of its own, because the peak of memory is the process's. Prints one JS
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.peers.runners.common import bytes_below, peak_mib
 from benchmarks.results_run import settings_with
 from hybridrag import Engine, load_dataset
 from hybridrag.parts import make_llm
@@ -38,8 +38,8 @@ def measure(dataset: Path, folder: Path) -> dict[str, object]:
         "characters": sum(len(document.text) for document in documents),
         "seconds": round(seconds, 1),
         "processor_seconds": round(time.process_time(), 1),
-        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB),
-        "size_mib": round(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / KIB**2, 1),
+        "peak_mib": round(peak_mib()),
+        "size_mib": round(bytes_below(folder) / KIB**2, 1),
         "llm_tokens": 0 if make_llm(settings) is None else None,
         "entities": graph.get("entities", 0),
         "facts": graph.get("facts", 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from benchmarks.peers.runners.common import Job, peak_mib, time_build, time_sear
 from hybridrag.config import Settings, load_settings
 from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.testing.embedders import HashEmbedder
+
+ROOT = Path(__file__).resolve().parent.parent
+MUCH = 300 << 20
+"""Bytes: more than a small process ever holds."""
 
 
 @pytest.fixture
@@ -114,6 +119,14 @@ def test_a_library_is_built_on_disk_and_then_asked_every_question(
     # Once the start of the clock was taken for the start of the day.
     assert 0 <= asked["open_ms"] + asked["first_ms"] < 60_000
     assert peak_mib() > 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Elsewhere a process has no such file.")
+def test_the_peak_of_memory_is_the_process_s_own_and_not_that_of_whoever_started_it() -> None:
+    held = bytearray(b"x" * MUCH)
+    command = [sys.executable, "-c", "from benchmarks.peers.runners.common import peak_mib; print(peak_mib())"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    assert 1 < float(done.stdout) < len(held) / 2**20
 
 
 def test_quality_is_the_mean_over_the_questions(dataset: Dataset) -> None:
