@@ -8,6 +8,7 @@ from hybridrag.graph.link import (
     LinkDictionary,
     alias_probe_terms,
     alias_weight,
+    among,
     find_links,
     hop_weight,
     is_generic,
@@ -17,6 +18,7 @@ from hybridrag.graph.link import (
     probe_terms,
     title_aliases,
 )
+from hybridrag.graph.linker import TitleLinker
 from hybridrag.types.extraction import Link
 
 ALPHABET = list("ab XYe.,'- \n12、。「」・ーァアンコピュタ漢字東京の氏ﾊﾟＡ&")
@@ -36,6 +38,21 @@ def found(text: str, *titles: str, cased: bool = True) -> list[str]:
 def test_an_alias_that_is_not_worth_looking_for_is_nowhere(text: str, word: str) -> None:
     """The quick look and the close one must agree, or a link would hang on whether its title came first."""
     assert may_name(text, word) or find_links(text, LinkDictionary([word])) == []
+
+
+@given(text=TEXTS, titles=st.lists(TITLES, max_size=6))
+def test_many_aliases_are_found_as_each_of_them_alone(text: str, titles: list[str]) -> None:
+    aliases = sorted({alias for title in titles for alias, _ in title_aliases(title)})
+    worth = among(text, aliases)
+    assert find_links(text, LinkDictionary(worth)) == find_links(text, LinkDictionary(aliases))
+    assert TitleLinker().find(text, aliases) == [
+        link for link in find_links(text, LinkDictionary(aliases)) if may_name(text, link.alias_key)
+    ]
+
+
+def test_of_many_aliases_those_are_left_out_that_the_text_has_not_all_words_of() -> None:
+    assert among("a meeting at Point Nemo", ["captain nemo", "nemo", "point nemo"]) == ["nemo", "point nemo"]
+    assert among("東京タワーの高さ", ["東京タワ", "京都タワ", "tokyo"]) == ["東京タワ"]
 
 
 def test_a_word_in_small_letters_is_not_worth_looking_for() -> None:

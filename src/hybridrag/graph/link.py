@@ -226,6 +226,17 @@ def _in_a_row(alias_key: str) -> re.Pattern[str]:
     return re.compile(r"\W*".join(words))
 
 
+def among(text: str, alias_keys: Iterable[str]) -> list[str]:
+    """Those of many aliases that are worth looking for; the others `find_links` finds nowhere.
+
+    "a meeting at Point Nemo" with ["nemo", "captain nemo"] -> ["nemo"]: the text has no captain
+    """
+    parts = pieces(text)
+    words = {part.text for part in parts if part.kind is Kind.WORD}
+    folded = fold_parts(parts).text if any(part.kind is Kind.RUN for part in parts) else ""
+    return [key for key in alias_keys if (key in folded if is_japanese(key) else words.issuperset(key.split(" ")))]
+
+
 def outermost(links: Iterable[Link]) -> list[Link]:
     """Those that lie within no other, in reading order.
 

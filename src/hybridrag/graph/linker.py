@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hybridrag.graph.link import LinkDictionary, find_links, may_name, probe_terms, title_aliases
+from hybridrag.graph.link import LinkDictionary, among, find_links, may_name, probe_terms, title_aliases
 from hybridrag.types.extraction import Link
 
 
@@ -17,7 +17,9 @@ class TitleLinker:
 
     def find(self, text: str, aliases: Iterable[str]) -> list[Link]:
         """Where the text names them, each alias for itself: another alias changes nothing."""
-        worth = [alias for alias in aliases if may_name(text, alias)]
+        several = list(aliases)
+        # One alias is looked for in many texts, and many in one text, which is then worth cutting into its pieces.
+        worth = [alias for alias in several if may_name(text, alias)] if len(several) == 1 else among(text, several)
         return find_links(text, LinkDictionary(worth)) if worth else []
 
     def probe_terms(self, text: str) -> set[str]:
