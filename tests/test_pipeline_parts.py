@@ -112,7 +112,7 @@ def test_the_least_used_answer_goes_first_and_size_zero_keeps_nothing() -> None:
 
 # Names that the graph knows
 
-KNOWN = {"marten lighthouse": 1, "elvira quist": 2, "may": 3, "iso": 4, "犬吠埼灯台": 5, "風の谷": 6, "quist": 7}
+KNOWN = {"marten lighthouse": 1, "elvira quist": 2, "may": 3, "iso": 4, "犬吠埼灯台": 5, "風の谷": 6, "quist": 7, "who": 8, "are": 9}
 
 
 def names(text: str) -> list[tuple[str, int]]:
@@ -131,6 +131,9 @@ def names(text: str) -> list[tuple[str, int]]:
         ("風の谷とISOの違い", [("風の谷", 6), ("ISO", 4)]),
         ("ISOの正式名称は", [("ISO", 4)]),
         ("Elvira Quistさんの灯台", [("Elvira Quist", 2)]),
+        ("Who is Elvira Quist?", [("Elvira Quist", 2)]),
+        ("Are ISO and WHO bodies of the UN?", [("ISO", 4), ("WHO", 8)]),
+        ("May I ask ISO, and when? In May?", [("ISO", 4), ("May", 3)]),
         ("nothing of it", []),
         ("", []),
     ],

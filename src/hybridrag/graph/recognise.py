@@ -26,6 +26,12 @@ over under between it its his her their our your my not no all any each first la
 """
 _SMALL = frozenset(_SMALL_WORDS.split())
 """Words that a name in running text does not begin or end with."""
+_OPENING_WORDS = """
+can could will would shall should may might must if since while please list name give show tell find explain describe
+compare
+"""
+_OPENING = frozenset(_OPENING_WORDS.split())
+"""Words that a question may open with, and so has in capitals: "Will it rain?" does not name Will."""
 
 LookUp = Callable[[Sequence[str]], Mapping[str, int]]
 """Names as they are compared -> the entities that the caller may see, by name."""
@@ -76,7 +82,7 @@ def _latin(text: str) -> Iterator[tuple[int, int]]:
     for first, (start, end) in enumerate(words):
         if _is_small(text[start:end]):
             continue
-        if not text[start:end].islower() and not text[start:end].isdigit():
+        if _written_as_name(text[start:end], opens=not first):
             yield start, _without_possessive(text, start, end)
         for last in range(first + 1, min(first + MAX_WORDS, len(words))):
             begin, stop = words[last]
@@ -84,6 +90,13 @@ def _latin(text: str) -> Iterator[tuple[int, int]]:
                 break
             if not _is_small(text[begin:stop]):
                 yield start, _without_possessive(text, begin, stop)
+
+
+def _written_as_name(word: str, *, opens: bool) -> bool:
+    """Whether a single word is: "Tate" and "WHO", but neither a number nor the "Who" of a question."""
+    if word.islower() or word.isdigit():
+        return False
+    return word.isupper() or not (word.lower() in _SMALL or (opens and word.lower() in _OPENING))
 
 
 def _is_small(word: str) -> bool:
