@@ -7,7 +7,7 @@
   is said of them without it: the mean over several deals of the folds, as a few questions more or less change a figure
   by points; and for the repository's own questions by kind, themes by rule.
 - Fitted to a set's own questions, as `hybridrag tune --judge` does: without their words and with them, with either
-  size of the model as the reader.
+  size of the model as the reader; and with the choices of that fit made in the folds.
 - Reliability: of the sets judged sufficient with a probability within a band, how many were.
 - Verdict: correct, ambiguous or incorrect over a corpus half of whose documents are held outside.
 - Time for ten candidates.
@@ -41,7 +41,7 @@ from benchmarks.verify_fit import (
     told_apart,
 )
 from benchmarks.verify_model import Key, Reads, kept_base_reads, kept_model_cases
-from benchmarks.verify_own import OWN, own_table, read_by_base
+from benchmarks.verify_own import OWN, choices_table, own_table, read_by_base
 from hybridrag.protocols import Judgement
 from hybridrag.verify.grade import set_score, verdict
 from hybridrag.verify.judge import LocalJudge
@@ -83,6 +83,7 @@ def run(cases: Sequence[Case], base: Mapping[Key, Reads]) -> list[Table]:
         sample_table(before, after, cases),
         own_table(told, "read by `small`"),
         own_table(read_by_base(told, base), "read by `base`"),
+        choices_table({"small": told, "base": read_by_base(told, base)}),
         reliability_table(full),
         relevance_table(full),
         *(verdict_table(name, full) for name in SPLIT),

@@ -5,6 +5,7 @@
     TRAIN/{judge,passages}.jsonl.xz                                   question, one passage, whether it answers
 
 For the split sets, and for those of SPLIT_MORE, half of the documents are indexed and searched with the engine itself.
+For those of CORRECTED the searches are corrected as well, with the other half on "the web", as in `benchmarks.crag`.
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ import random
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hybridrag import Engine, SearchFilters, SearchOptions, SearchQuery
+from benchmarks.crag import documents_of, serve
+from hybridrag import CORRECTIVE, Engine, SearchFilters, SearchOptions, SearchQuery, load_dataset
 from hybridrag.config import Settings, load_settings
 from hybridrag.language.tokenise import index_terms, query_terms
+from hybridrag.models.web_search import load_web_search
 from hybridrag.protocols import Candidate, Embedder, Question
 from hybridrag.queries.classify import classify
+from hybridrag.testing.services import public_names
 from hybridrag.types.sources import TextDocument
+from hybridrag.verify.features import is_relational
 
 LABELLED = {"nomiracl_en": "en", "nomiracl_ja": "ja", "squad2_1000": "en"}
 """Sets of questions with passages -> language."""
@@ -45,6 +51,12 @@ SPLIT_MORE = {
     "musique_train200": ("en", True),
 }
 """Sets that are split here: for fitting only."""
+
+CORRECTED = ("hotpotqa_train100", "jemhopqa_train", "musique_train200")
+"""Of these, for fitting only; 2wikimultihopqa and jsquad_valid are what corrections are measured on."""
+
+MOST_CORRECTED = 200
+"""Questions of each that are corrected: each takes most of a second."""
 
 JUDGE_SOURCES = ("ja_jaquad_sufficiency", "ja_jsquad_sufficiency")
 """Of the training rows. The English ones made every English figure worse: their zeros are of other kinds."""
@@ -89,6 +101,9 @@ def read_cases(data: Path, train: Path | None, *, embedder: Embedder | None = No
         for name, (language, every) in {**SPLIT, **SPLIT_MORE}.items():
             if (data / name).is_dir():
                 yield from _split(data, name, language, settings, model, Path(folder) / name, every=every)
+        for name in CORRECTED:
+            if (data / name).is_dir():
+                yield from _corrected(data, name, SPLIT_MORE[name][0], settings, model, Path(folder) / name)
 
 
 def kept_cases(file: Path | None, data: Path, train: Path | None) -> list[Case]:
@@ -244,6 +259,56 @@ def _split(
                 ),
                 relevant,
                 every=every,
+            )
+
+
+def _corrected(
+    data: Path, name: str, language: str, settings: Settings, model: Embedder, index: Path
+) -> Iterator[Case]:
+    """What the judge sees after a correction: questions about relations, with pages from outside among the results.
+
+    No search scores such pages, so these cases come without scores.
+    """
+    dataset = load_dataset(data / name)
+    outer, _ = _outside(data, name, [document.name for document in dataset.documents])
+    rarity = Rarity(
+        _full_text({"title": it.title, "text": it.text}) for it in dataset.documents if it.name not in outer
+    )
+    questions = random.Random(1).sample(dataset.queries, min(MOST_CORRECTED, len(dataset.queries)))
+    with ExitStack() as stack:
+        web = stack.enter_context(
+            serve(index.with_name(f"{name}-outside"), [it for it in dataset.documents if it.name in outer])
+        )
+        adapter = load_web_search("searxng", base_url=web.url, resolve=public_names)
+        engine = stack.enter_context(Engine.open(index, settings=settings, embedder=model, web=adapter))
+        for query in questions:
+            question = rarity.question(query.text)
+            if not is_relational(question):
+                continue
+            result = engine.search(query.text, explain=False, limit=FOUND, **CORRECTIVE.options())
+            items = [item for item in result.results if item.sources.file_name or item.sources.external_url]
+            if all(item.sources.external_url is None for item in items):
+                continue
+            gold = {document for document, grade in query.gold.items() if grade >= 1}
+            names = [documents_of(result.model_copy(update={"results": (item,)}), dataset) for item in items]
+            found = {document for some in names for document in some}
+            yield Case(
+                source=f"corrected_{name}",
+                language=language,
+                question=question,
+                candidates=[
+                    Candidate(
+                        id=item.id,
+                        text=item.content.text,
+                        title=str((item.metadata or {}).get("title") or ""),
+                        headings=item.sources.headings,
+                        score=item.score,
+                    )
+                    for item in items
+                ],
+                sufficient=int(gold <= found),
+                relevant=[int(not gold.isdisjoint(some)) for some in names],
+                group=min(gold),
             )
 
 

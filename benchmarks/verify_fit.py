@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -312,13 +313,13 @@ class Told:
 def told_apart(rows: Sequence[Row]) -> list[Told]:
     """Every case that the model read and that counts for sufficiency, judged without the model."""
     told = []
-    for relational in (False, True):
-        kind = [row for row in rows if row.relational is relational and row.scored]
+    for relational, scored in product((False, True), (True, False)):
+        kind = [row for row in rows if row.relational is relational and (row.scored or not scored)]
         for fold in range(FOLDS):
-            held = [row for row in kind if row.fold == fold and row.answers is not None]
+            held = [row for row in kind if row.fold == fold and row.answers is not None and row.scored is scored]
             held = [row for row in held if row.case.source not in RELEVANCE_ONLY]
             if held:
-                pair = fit_kind([row for row in kind if row.fold != fold], relational=relational, scored=True)
+                pair = fit_kind([row for row in kind if row.fold != fold], relational=relational, scored=scored)
                 told += [_told(row, pair) for row in held]
     return told
 
@@ -327,7 +328,7 @@ def _told(row: Row, pair: Pair) -> Told:
     logits, odds = predict(pair, row)
     if row.answers is None:
         raise ValueError("The model did not read this case.")
-    return Told(row, model_passage_features(row.answers, row.passages, logits, scored=True), odds)
+    return Told(row, model_passage_features(row.answers, row.passages, logits, scored=row.scored), odds)
 
 
 def read_less(one: Told, count: int = READ_QUICKLY) -> Told:
@@ -353,7 +354,8 @@ def dealt(told: Sequence[Told], seed: int) -> list[Told]:
 
 
 def _group(case: Case) -> str:
-    return f"{case.source}/{case.group}"
+    """A question stays in one fold, as it was found and as it was corrected."""
+    return f"{case.source.replace('corrected_', 'split_')}/{case.group}"
 
 
 def _as_it_is(one: Told) -> Told:

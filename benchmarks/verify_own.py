@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -22,6 +23,13 @@ OWN = ("nomiracl_en", "nomiracl_ja", "squad2_1000", SAMPLE)
 
 DEALS = 6
 """How often the cases are dealt into folds anew."""
+
+CHOSEN_FOR = ("nomiracl_en", "nomiracl_ja")
+PENALTIES, WORD_PENALTIES = (4.0, 8.0, 16.0), (0.25, 0.5, 1.0, 2.0)
+"""What a fold may choose from."""
+
+Choice = tuple[str, tuple[float, float]]
+"""Who reads, and the penalties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,66 @@ def _held_back(told: Sequence[Told]) -> dict[str, list[tuple[float, float, float
 
 def _fits(labelled: Sequence[LabelledJudgement]) -> tuple[Fitted, Fitted]:
     return fit_judge(LOCAL, labelled, words=False), fit_judge(LOCAL, labelled)
+
+
+def choices_table(told: Mapping[str, Sequence[Told]], *, deals: int = DEALS) -> Table:
+    """The same, where who reads and how strongly all is held back is chosen anew in each fold, without what it holds.
+
+    So no choice rests on the questions that it is measured on. `told` are the cases by reader.
+    """
+    found: dict[str, list[list[float]]] = defaultdict(list)
+    often: dict[str, Counter[str]] = defaultdict(Counter)
+    for seed in range(deals):
+        rows: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        by_reader = {reader: dealt(cases, seed) for reader, cases in told.items()}
+        for fold in range(FOLDS):
+            rest = {reader: [one for one in cases if one.row.fold != fold] for reader, cases in by_reader.items()}
+            learnt = {reader: judged_apart(cases) for reader, cases in rest.items()}
+            held = {
+                reader: _judged([one for one in cases if one.row.fold == fold], rest[reader])
+                for reader, cases in by_reader.items()
+            }
+            for source in CHOSEN_FOR:
+                choice = _chosen(learnt, source)
+                often[source][_shown(choice)] += 1
+                fitted = _fit(learnt[choice[0]], source, choice)
+                rows[source] += [_said(fitted, one) for one in held[choice[0]] if one.source == source]
+        for source, guesses in rows.items():
+            found[source].append(_rights_and_areas(np.array(guesses)))
+    table = [[source, *np.mean(found[source], axis=0).tolist(), often[source].most_common(1)[0][0]] for source in found]
+    return Table(f"Choices made in the folds, {deals} deals", ["set", "right %", "area", "mostly chosen"], table)
+
+
+def _shown(choice: Choice) -> str:
+    reader, shrink = choice
+    return f"{reader}, {shrink[0]:g} and {shrink[1]:g}"
+
+
+def _chosen(learnt: Mapping[str, Sequence[Judged]], source: str) -> Choice:
+    """What gives the cases the likeliest labels, each judged by a fit to other folds of them."""
+
+    def surprise(choice: Choice) -> float:
+        here = [one for one in learnt[choice[0]] if one.source == source]
+        parts = [here[at::FOLDS] for at in range(FOLDS)]
+        guesses = [
+            _said(_fit([one for other in parts if other is not part for one in other], source, choice), one)
+            for part in parts
+            for one in part
+        ]
+        labels, chances = np.array(guesses).T
+        return float(-np.log(np.where(labels > 0.5, chances, 1.0 - chances)).mean())
+
+    return min(product(learnt, product(PENALTIES, WORD_PENALTIES)), key=surprise)
+
+
+def _fit(learnt: Sequence[Judged], source: str, choice: Choice) -> Fitted:
+    return fit_judge(LOCAL, [one.labelled for one in learnt if one.source == source], shrink=choice[1])
+
+
+def _said(fitted: Fitted, one: Judged) -> tuple[float, float]:
+    """The label, and the chance by the fit."""
+    chance = fitted.sufficient(one.question, one.judgement)
+    return float(one.sufficient), one.judgement.sufficient if chance is None else chance
 
 
 def judged_apart(told: Sequence[Told]) -> list[Judged]:

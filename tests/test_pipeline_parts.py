@@ -112,7 +112,8 @@ def test_the_least_used_answer_goes_first_and_size_zero_keeps_nothing() -> None:
 
 # Names that the graph knows
 
-KNOWN = {"marten lighthouse": 1, "elvira quist": 2, "may": 3, "iso": 4, "犬吠埼灯台": 5, "風の谷": 6, "quist": 7, "who": 8, "are": 9}
+KNOWN = {"marten lighthouse": 1, "elvira quist": 2, "may": 3, "iso": 4, "quist": 7, "who": 8, "are": 9}
+KNOWN |= {"犬吠埼灯台": 5, "風の谷": 6}
 
 
 def names(text: str) -> list[tuple[str, int]]:

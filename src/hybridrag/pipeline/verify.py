@@ -349,7 +349,12 @@ class VerifyStage:
         ]
         floor = min(item.final for item in outside)
         inside = [replace(item, shown=min(floor, item.final)) for item in standing.found.ranked]
-        return self._judged(replace(standing.found, ranked=outside + inside), note)
+        both = self._judged(replace(standing.found, ranked=outside + inside), note)
+        if both is not None:
+            # What the pages hold by themselves, they hold with the documents beside them.
+            enough = max(judged.sufficient, both.judgement.sufficient)
+            both.judgement = replace(both.judgement, sufficient=enough)
+        return both
 
     # Saying it
 

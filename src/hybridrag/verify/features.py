@@ -24,6 +24,7 @@ from hybridrag.verify.read import (
     read_question,
 )
 from hybridrag.verify.wants import Want
+from hybridrag.verify.way import whole_way
 
 Features = NDArray[np.float64]
 
@@ -67,6 +68,7 @@ SET_FEATURES = (
     "names_in_all",
     "names_in_titles",
     "names_unseen",
+    "way",
     "count",
     "semantic",
     "semantic_margin",
@@ -302,6 +304,7 @@ def set_evidence(read: Read) -> Features:
         sum(named) / len(named) if named else 0.0,
         sum(titled) / len(titled) if titled else 0.0,
         float(any(share < 0.5 for share in named)),
+        whole_way(asked, [plain_title(candidate.title) for candidate in read.candidates], read.passages),
         float(np.log1p(len(read.candidates)) - 1.5),
     ]
     return np.array(values, dtype=np.float64)
@@ -318,7 +321,7 @@ def set_features(rows: Features, evidence: Features, logits: Features) -> Featur
     column = {name: rows[:, at] for at, name in enumerate(PASSAGE_FEATURES)}
     of_best = {name: float(value) for name, value in zip(PASSAGE_FEATURES, best, strict=True)}
     ranked = [float(logits[at]) for at in order[:3]] + [-6.0] * 3
-    coverage, named, titled, unseen, count = map(float, evidence)
+    coverage, named, titled, unseen, way, count = map(float, evidence)
     cosines = np.sort(column["semantic"])[::-1]
     values = [
         *ranked[:3],
@@ -333,6 +336,7 @@ def set_features(rows: Features, evidence: Features, logits: Features) -> Featur
         named,
         titled,
         unseen,
+        way,
         count,
         float(cosines[0]),
         float(cosines[0] - cosines[min(4, len(cosines) - 1)]),

@@ -226,11 +226,17 @@ def question_words(text: str) -> list[str]:
 # Fitting
 
 
-def fit_judge(judge: str, labelled: Sequence[LabelledJudgement], *, words: bool = True) -> Fitted:
+def fit_judge(
+    judge: str,
+    labelled: Sequence[LabelledJudgement],
+    *,
+    words: bool = True,
+    shrink: tuple[float, float] = (SHRINK_REASONS, SHRINK_WORDS),
+) -> Fitted:
     """The regressions that do best on these questions, one for each language that has enough of both labels.
 
     `judge` is the name of the judge whose judgements these are; `words` off leaves how a question is put aside, and
-    weighs all reasons of the judge instead of the few that count beside words.
+    weighs all reasons of the judge instead of the few that count beside words. `shrink` are the penalties of both.
 
     fit_judge("local", cases).sufficient(question, judgement) -> 0.7
     """
@@ -238,11 +244,13 @@ def fit_judge(judge: str, labelled: Sequence[LabelledJudgement], *, words: bool 
     by_language: dict[str, list[LabelledJudgement]] = {}
     for case in counted:
         by_language.setdefault(detect(case[0].text), []).append(case)
-    fitted = {language: _fit_language(cases, words=words) for language, cases in by_language.items()}
+    fitted = {language: _fit_language(cases, shrink, words=words) for language, cases in by_language.items()}
     return Fitted(judge, {language: found for language, found in fitted.items() if found is not None})
 
 
-def _fit_language(cases: Sequence[LabelledJudgement], *, words: bool) -> FittedLanguage | None:
+def _fit_language(
+    cases: Sequence[LabelledJudgement], shrink: tuple[float, float], *, words: bool
+) -> FittedLanguage | None:
     given = [_given(question, judgement) for question, judgement, _ in cases]
     names = _reasons_of(given, words=words)
     known = [place for place, one in enumerate(given) if all(_has(one, name) for name in names)]
@@ -255,10 +263,10 @@ def _fit_language(cases: Sequence[LabelledJudgement], *, words: bool) -> FittedL
     vocabulary = _vocabulary(said)
     rows = _word_rows(said, vocabulary)
     usual = rows.mean(axis=0)
-    design = np.c_[(values - middle) / scale / math.sqrt(SHRINK_REASONS), (rows - usual) / math.sqrt(SHRINK_WORDS)]
+    by_reason, by_word = map(math.sqrt, shrink)
+    design = np.c_[(values - middle) / scale / by_reason, (rows - usual) / by_word]
     weights, bias = solve_dual(design, labels)
-    of_reasons = weights[: len(names)] / math.sqrt(SHRINK_REASONS)
-    of_words = weights[len(names) :] / math.sqrt(SHRINK_WORDS)
+    of_reasons, of_words = weights[: len(names)] / by_reason, weights[len(names) :] / by_word
     table = zip(middle.tolist(), scale.tolist(), of_reasons.tolist(), strict=True)
     return FittedLanguage(
         questions=len(known),

@@ -61,10 +61,13 @@ def set_score(judgement: Judgement) -> float:
     """One score over all results: halfway between "something bears on it" and "they hold the answer".
 
     relevance (.9, .2), sufficient .9 -> .9; relevance (.9,), sufficient .1 -> .5; no results -> 0
+    relevance (.4, .4), sufficient .8 -> .8: where all together hold the answer, something does bear on it
 
     So a set that holds the answer is correct, one that holds part of it ambiguous, one that holds nothing incorrect.
     """
-    return (max(judgement.relevance, default=0.0) + judgement.sufficient) / 2.0
+    if not judgement.relevance:
+        return 0.0
+    return (max(*judgement.relevance, judgement.sufficient) + judgement.sufficient) / 2.0
 
 
 def grade_set(
