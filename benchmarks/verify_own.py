@@ -21,11 +21,11 @@ from hybridrag.verify.judge import Pair, probability, weigh_model
 OWN = ("nomiracl_en", "nomiracl_ja", "squad2_1000", SAMPLE)
 """Sets of one hand each, whose questions are put in one way."""
 
-DEALS = 6
-"""How often the cases are dealt into folds anew."""
+DEALS, CHOICE_DEALS = 6, 3
+"""How often the cases are dealt into folds anew; choosing in every fold takes longer."""
 
 CHOSEN_FOR = ("nomiracl_en", "nomiracl_ja")
-PENALTIES, WORD_PENALTIES = (4.0, 8.0, 16.0), (0.25, 0.5, 1.0, 2.0)
+PENALTIES, WORD_PENALTIES = (4.0, 8.0), (0.5, 1.0, 2.0)
 """What a fold may choose from."""
 
 Choice = tuple[str, tuple[float, float]]
@@ -111,7 +111,7 @@ def _fits(labelled: Sequence[LabelledJudgement]) -> tuple[Fitted, Fitted]:
     return fit_judge(LOCAL, labelled, words=False), fit_judge(LOCAL, labelled)
 
 
-def choices_table(told: Mapping[str, Sequence[Told]], *, deals: int = DEALS) -> Table:
+def choices_table(told: Mapping[str, Sequence[Told]], *, deals: int = CHOICE_DEALS) -> Table:
     """The same, where who reads and how strongly all is held back is chosen anew in each fold, without what it holds.
 
     So no choice rests on the questions that it is measured on. `told` are the cases by reader.
