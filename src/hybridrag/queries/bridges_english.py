@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from hybridrag.language.roles import DISTANT_KIN, KIN, MAKERS, ROLES, words
 from hybridrag.queries.read_english import NAME
 from hybridrag.queries.words_english import (
     AUXILIARIES,
     COPULAS,
     DETERMINERS,
-    DISTANT_KIN,
     ENTITIES,
     GROUPS,
-    KIN,
-    MAKERS,
     PEOPLE,
     PLACES,
     PREDICATES,
     PREPOSITIONS,
     QUESTION_WORDS,
     RELATIVES,
-    ROLES,
     TRANSPARENT,
     VERBS_TOO,
-    words,
 )
 
 MAX_MODIFIERS = 5

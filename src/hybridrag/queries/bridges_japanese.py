@@ -9,23 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from hybridrag.language.roles import JAPANESE_KIN, JAPANESE_MAKERS, JAPANESE_ROLES
 from hybridrag.queries.read_japanese import NAME, Phrase
 from hybridrag.queries.words_japanese import (
     BELONGING,
     ENTITIES,
     GENERIC_KATAKANA,
     GENERIC_PEOPLE,
-    KIN,
     LOOSE,
-    MAKERS,
-    ROLES,
     TRANSPARENT,
 )
 
 MAX_COUNTER = 2
 """Characters of what is counted: 国は何カ国 asks for the countries, 妻は何県出身 about the wife."""
 
-_ROLE_ENDINGS = tuple(sorted(word for word in ROLES if len(word) > 2))
+_ROLE_ENDINGS = tuple(sorted(word for word in JAPANESE_ROLES if len(word) > 2))
 _ENTITY_ENDINGS = tuple(sorted(word for word in ENTITIES if len(word) > 2))
 _PERSON_ENDINGS = ("師", "家", "士", "手", "匠", "人物", "守", "長", "主")
 _BODY_ENDINGS = ("団", "隊", "社", "店", "屋", "館", "院", "校", "園", "堂", "寺", "所", "局")
@@ -36,7 +34,7 @@ _FOUNDED = re.compile("創業|創設|設立|創立|開業|開店|開設|経営|�
 _WHO = re.compile("誰|だれ|どなた")
 _ASKED_OF_THE_PAST = re.compile("(?:た|だ)(?:の|ん(?:です)?|のです|でしょう)?か[?。]?$")
 _ONE_PERSON = frozenset({"人", "者", "人物", "男性", "女性", "男", "女"})
-_CERTAIN = KIN | (MAKERS - LOOSE)
+_CERTAIN = JAPANESE_KIN | (JAPANESE_MAKERS - LOOSE)
 _PAST = frozenset({"た", "だ", "れる", "られる", "ない"})
 _PERIOD = re.compile(r"[0-9]+(?:年|月|日|世紀|年代)|当時|現在")
 _KATAKANA = re.compile("[\u30a1-\u30ff]{4,}")
@@ -92,7 +90,7 @@ def _is_role(row: Sequence[Phrase], at: int, *, asks: bool) -> bool:
     phrase = row[at]
     if _BELONGS.search(phrase.text) and _ends_in(phrase, ENTITIES, _ENTITY_ENDINGS) and _is_certain(row, at):
         return True
-    if not phrase.text.startswith(_OFFICES) and not _ends_in(phrase, ROLES, _ROLE_ENDINGS):
+    if not phrase.text.startswith(_OFFICES) and not _ends_in(phrase, JAPANESE_ROLES, _ROLE_ENDINGS):
         return False
     for owner in range(at - 2, -1, -2):
         if row[owner + 1].text != "の" or not row[owner].is_noun:
@@ -112,7 +110,7 @@ def _is_told(row: Sequence[Phrase], at: int, *, asks: bool) -> bool:
     if past and row[at].text in _ONE_PERSON and behind[:1] == ["は"]:
         # Both what was done and what is asked for are over: one person is meant, and not whoever does so.
         return bool(_ASKED_OF_THE_PAST.search("".join(phrase.text for phrase in row)))
-    if past and behind[:1] == ["の"] and behind[1:] and behind[1] in KIN:
+    if past and behind[:1] == ["の"] and behind[1:] and behind[1] in JAPANESE_KIN:
         return asks and row[at].text not in GENERIC_PEOPLE
     rest = "".join(_rest_of_sentence(row, at + 1))
     verb = at > 1 and (past or row[at - 1].kind == "動詞")
@@ -123,7 +121,7 @@ def _is_told(row: Sequence[Phrase], at: int, *, asks: bool) -> bool:
 def _is_certain(row: Sequence[Phrase], at: int) -> bool:
     """Whether it is one certain thing: named, told by what it did, or something to something."""
     named = row[at].proper or (at > 0 and row[at - 1].proper and row[at - 1].is_noun)
-    if named or row[at].text in ROLES or _named_in_katakana(row[at]):
+    if named or row[at].text in JAPANESE_ROLES or _named_in_katakana(row[at]):
         return True
     if row[at].text.endswith(_BODY_ENDINGS) and _is_clause_head(row, at):
         return True

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hybridrag.language.morphemes import Morpheme
+from hybridrag.language.roles import JAPANESE_ROLES
 from hybridrag.queries.signals import Span
 from hybridrag.queries.words_english import COMMON
 from hybridrag.queries.words_japanese import (
@@ -21,7 +22,6 @@ from hybridrag.queries.words_japanese import (
     NAME_ENDINGS,
     NO_NAME,
     PRONOUNS,
-    ROLES,
 )
 
 MAX_NAME_WORDS = 12
@@ -175,7 +175,7 @@ def _without_role(piece: list[Morpheme]) -> list[Morpheme]:
     """ミナト販売会社 -> ミナト; 東京本社所在地 -> 東京."""
     for at in range(1, len(piece)):
         rest = "".join(word.surface for word in piece[at:])
-        if (rest in ROLES or piece[at].surface in ROLES) and rest not in BODIES:
+        if (rest in JAPANESE_ROLES or piece[at].surface in JAPANESE_ROLES) and rest not in BODIES:
             piece = piece[:at]
             break
     while piece and (piece[-1].surface in _JOINING or piece[-1].pos[0] == "接頭辞"):
@@ -191,7 +191,7 @@ def _is_body(piece: Sequence[Morpheme]) -> bool:
 
 def _is_name(word: Morpheme) -> bool:
     surface = word.surface
-    if surface in GENERIC_KATAKANA or surface in CATEGORIES or surface in ROLES:
+    if surface in GENERIC_KATAKANA or surface in CATEGORIES or surface in JAPANESE_ROLES:
         return False
     if len(surface) == 1 and surface.isascii() and surface.isupper():
         return True

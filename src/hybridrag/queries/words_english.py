@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-
-def words(listed: str) -> frozenset[str]:
-    """A list of words as a set.
-
-    "a b" -> {"a", "b"}
-    """
-    return frozenset(listed.split())
-
+from hybridrag.language.roles import ROLES, words
 
 QUESTION_WORDS = words(
     """
@@ -75,48 +68,6 @@ ABBREVIATED = words(
     """
 )
 """May be followed by a full stop inside a name."""
-
-KIN = words(
-    """
-    ancestor aunt brother child children cousin daughter father fiance fiancee grandchild grandchildren
-    granddaughter grandfather grandmother grandson half-brother half-sister husband mother nephew niece parent
-    parents sibling siblings sister son spouse stepfather stepmother twin uncle widow widower wife
-    """
-)
-DISTANT_KIN = words(
-    """
-    aunt brother-in-law cousin daughter-in-law father-in-law grandchild grandchildren granddaughter grandfather
-    grandmother grandparents grandson mother-in-law nephew niece sister-in-law son-in-law stepbrother stepfather
-    stepmother stepsister uncle
-    """
-)
-"""Relatives over another relative: who is meant depends on someone who is not named."""
-MAKERS = words(
-    """
-    architect author builder co-founder co-writer cofounder composer conductor creator designer developer director
-    discoverer distributer distributor drummer editor filmmaker founder guitarist illustrator inventor lyricist
-    maker manufacturer narrator novelist owner painter performer playwright poet presenter producer programmer
-    proposer publisher screenwriter scriptwriter sculptor singer singer-songwriter songwriter star stars translator
-    vocalist writer
-    """
-)
-HOLDERS = words(
-    """
-    actor actress artist artiste athlete boss captain ceo cfo chairman chairperson chairwoman champion chief coach
-    colleague commander cto emperor employee employer governor guardian head headmaster heir holder host hostess
-    king landlord leader manager mayor member members mentor minister musician operator opponent partner player
-    predecessor president principal professor prophet pupil queen receiver recipient representative ruler runner-up
-    secretary sponsor student successor supervisor supplier teacher tenant vendor victim winner
-    """
-)
-ATTACHED = words(
-    """
-    alma-mater birthplace broadcaster capital company headquarters hometown label mater network residence studio
-    subsidiary team
-    """
-)
-"""Things that are named by whom or what they belong to: the record label of X."""
-ROLES = KIN | DISTANT_KIN | MAKERS | HOLDERS | ATTACHED
 
 PEOPLE = words(
     """

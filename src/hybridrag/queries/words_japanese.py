@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
+from hybridrag.language.roles import JAPANESE_ROLES
+
 
 def _words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
-
-KIN = _words(
-    """
-    父 母 父親 母親 お父さん お母さん 両親 親 兄 姉 弟 妹 兄弟 姉妹 夫 妻 配偶者 奥さん 旦那 嫁 息子 娘 長男 次男
-    三男 長女 次女 子 子供 子ども 孫 祖父 祖母 祖父母 叔父 伯父 叔母 伯母 おじ おば 甥 姪 従兄弟 いとこ 義父 義母
-    義弟 義兄 義妹 義姉 先祖 子孫 恋人 婚約者 側室 正室 相方 親友 友人 師匠 弟子 恩師 同級生 先輩 後輩 ライバル 元夫
-    元妻 結婚相手 再婚相手 従弟 従妹 従姉 従兄
-    """
-)
-MAKERS = _words(
-    """
-    作者 著者 筆者 原作者 監督 脚本家 脚本 原作 作曲者 作曲家 作詞者 作詞家 編曲者 主演 主演者 演出家 演出
-    プロデューサー 制作者 製作者 制作会社 製作会社 配給会社 発売元 販売元 製造元 配給元 開発元 開発者 開発会社
-    開発メーカー 製造会社 販売会社 メーカー 設計者 発明者 発見者 考案者 提唱者 翻訳者 訳者 編集者 出版社 発行元
-    発行者 創業者 創設者 創立者 設立者 発起人 運営会社 運営母体 運営元 親会社 子会社 所有者 オーナー 持ち主
-    スポンサー 供給元 仕入先
-    """
-)
-HOLDERS = _words(
-    """
-    社長 会長 代表 代表者 代表取締役 最高経営責任者 上司 部下 同僚 部長 課長 責任者 担当者 主将 キャプテン 主演俳優
-    主人公 ヒロイン コーチ 大統領 首相 国王 皇帝 天皇 将軍 藩主 城主 知事 市長 町長 村長 首長 議長 総裁 総長 学長
-    校長 指揮者 司会者 司会 ボーカル ギタリスト ドラマー リーダー メンバー 優勝者 受賞者 後継者 前任者 後任 前任
-    雇用主 所属事務所 所属チーム 所属グループ 所属球団 レコード会社 所属レーベル レーベル
-    """
-)
-ATTACHED = _words(
-    """
-    出身地 出生地 生誕地 出身校 出身大学 出身高校 母校 卒業校 勤務先 就職先 所属先 本拠地 本拠 本社 首都 県庁所在地
-    本拠地球場 ホームスタジアム ホームタウン 収録アルバム 放送局 代表作 デビュー作 デビュー曲 先代モデル 後継機 先代
-    掲載誌 連載誌 所属組織 管理会社 主宰者 主催者 出身国 母国 前作 続編 所属会社 上部組織
-    """
-)
-ROLES = KIN | MAKERS | HOLDERS | ATTACHED
-"""What something or someone is to another: the director of, the mother of."""
 
 LOOSE = _words("メーカー オーナー 所有者 持ち主 仕入先 原作 脚本 演出")
 """Roles that everyday questions use without meaning one certain thing."""
@@ -52,7 +19,7 @@ BELONGING = _words(
 """Between a name and a thing: 佐伯一郎所属チーム."""
 GENERIC_PEOPLE = _words("人 者 方 人々 人達 人たち 男性 女性 男 女")
 ENTITIES = (
-    ROLES
+    JAPANESE_ROLES
     | GENERIC_PEOPLE
     | _words(
         """

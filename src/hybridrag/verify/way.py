@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hybridrag.queries.words_english import ROLES as ENGLISH_ROLES
-from hybridrag.queries.words_japanese import ROLES as JAPANESE_ROLES
+from hybridrag.language.roles import JAPANESE_ROLES, ROLES
 from hybridrag.verify.read import Asked, Passage, new_finds
 from hybridrag.verify.wants import Want
 
@@ -61,7 +60,7 @@ def whole_way(asked: Asked, titles: Sequence[str], passages: Sequence[Passage]) 
 
 
 def _is_role(word: str) -> bool:
-    return word in ENGLISH_ROLES or word.removesuffix("s") in ENGLISH_ROLES
+    return word in ROLES or word.removesuffix("s") in ROLES
 
 
 def _pages(asked: Asked, titles: Sequence[str], passages: Sequence[Passage]) -> dict[str, list[int]]:
