@@ -40,7 +40,7 @@ from benchmarks.verify_fit import (
     rows_of,
     told_apart,
 )
-from benchmarks.verify_model import Key, Reads, kept_base_reads, kept_model_cases
+from benchmarks.verify_model import Key, Reads, kept_base_reads, kept_model_cases, read_taught
 from benchmarks.verify_own import OWN, choices_table, own_table, read_by_base
 from hybridrag.protocols import Judgement
 from hybridrag.verify.grade import set_score, verdict
@@ -61,8 +61,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--train", type=Path, help="folder of the training rows")
     parser.add_argument("--cases", type=Path, help="where the cases are kept")
     parser.add_argument("--sample", type=Path, default=Path("sample"), help="the repository's own labelled questions")
+    parser.add_argument("--taught", type=Path, help="what training.labelled wrote: reads of models taught in the folds")
     options = parser.parse_args(arguments)
     cases = kept_model_cases(options.cases, options.data, options.train, options.sample)
+    if options.taught:
+        own_table(
+            told_apart(rows_of(cases)), "read by `base`, taught in the folds", taught=read_taught(options.taught)
+        ).print()
+        return
     for table in run(cases, kept_base_reads(options.cases, cases, OWN)):
         table.print()
 

@@ -108,7 +108,7 @@ def rows_of(cases: Iterable[Case]) -> list[Row]:
         read = read_all(case.question, case.candidates)
         asked = read.asked
         style = [*(float(asked.want is want) for want in _STYLES), len(asked.terms) / 10.0, float(asked.negated)]
-        fold = folds.setdefault(_group(case), int(rng.integers(FOLDS)))
+        fold = folds.setdefault(group_of(case), int(rng.integers(FOLDS)))
         rows.append(
             Row(
                 case,
@@ -348,12 +348,12 @@ def dealt(told: Sequence[Told], seed: int) -> list[Told]:
     rng = np.random.default_rng(seed)
     folds: dict[str, int] = {}
     return [
-        replace(one, row=replace(one.row, fold=folds.setdefault(_group(one.row.case), int(rng.integers(FOLDS)))))
+        replace(one, row=replace(one.row, fold=folds.setdefault(group_of(one.row.case), int(rng.integers(FOLDS)))))
         for one in told
     ]
 
 
-def _group(case: Case) -> str:
+def group_of(case: Case) -> str:
     """A question stays in one fold, as it was found and as it was corrected."""
     return f"{case.source.replace('corrected_', 'split_')}/{case.group}"
 

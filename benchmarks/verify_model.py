@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks.verify_cases import FOUND, Case, kept_cases
 from benchmarks.verify_sample import sample_cases
@@ -47,7 +51,7 @@ def kept_model_cases(file: Path | None, data: Path, train: Path | None, sample: 
     file = None if file is None else file.with_name(file.name.removesuffix(KEPT).removesuffix(".pkl") + ".pkl")
     kept = None if file is None else file.with_suffix(KEPT)
     if kept is not None and kept.is_file():
-        return list(pickle.loads(kept.read_bytes()))  # noqa: S301 (written below, on this machine)
+        return read_kept_cases(kept)
     cases = [*kept_cases(file, data, train), *sample_cases(sample)]
     model = OwnReranker()
     for case in chosen(cases):
@@ -55,6 +59,11 @@ def kept_model_cases(file: Path | None, data: Path, train: Path | None, sample: 
     if kept is not None:
         kept.write_bytes(pickle.dumps(cases))
     return cases
+
+
+def read_kept_cases(file: Path) -> list[Case]:
+    """What `kept_model_cases` wrote."""
+    return list(pickle.loads(file.read_bytes()))  # noqa: S301 (written on this machine)
 
 
 def kept_base_reads(file: Path | None, cases: Sequence[Case], sources: Sequence[str]) -> dict[Key, Reads]:
@@ -72,6 +81,21 @@ def kept_base_reads(file: Path | None, cases: Sequence[Case], sources: Sequence[
     if kept is not None:
         kept.write_bytes(pickle.dumps(read))
     return read
+
+
+def read_taught(folder: Path) -> list[list[dict[Key, Reads]]]:
+    """What `training.labelled` and `training.pack_labelled` wrote: by deal, by the fold that is held back."""
+    keys = [tuple(key) for key in json.loads((folder / "labelled.json").read_text(encoding="utf-8"))]
+    with np.load(folder / "reads.npz", allow_pickle=False) as file:
+        reads, starts = file["reads"].astype(np.float64), file["starts"].tolist()
+    parts = [slice(start, end) for start, end in pairwise(starts)]
+    return [
+        [
+            {key: [(fit, holds) for fit, holds in said[part].tolist()] for key, part in zip(keys, parts, strict=True)}
+            for said in deal
+        ]
+        for deal in reads
+    ]
 
 
 def key_of(case: Case) -> Key:

@@ -31,6 +31,9 @@ PENALTIES, WORD_PENALTIES = (4.0, 8.0), (0.5, 1.0, 2.0)
 Choice = tuple[str, tuple[float, float]]
 """Who reads, and the penalties."""
 
+TaughtReads = Sequence[Sequence[Mapping[Key, Reads]]]
+"""By deal, and by the fold that is held back: what a model says that was taught without it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -61,16 +64,18 @@ def read_by_base(told: Sequence[Told], reads: Mapping[Key, Reads]) -> list[Told]
     return found
 
 
-def own_table(told: Sequence[Told], title: str, *, deals: int = DEALS) -> Table:
+def own_table(told: Sequence[Told], title: str, *, deals: int = DEALS, taught: TaughtReads | None = None) -> Table:
     """Right in percent and area: as the judge ships, fitted to what it says, and to the words of the questions too.
 
     A fifth of the cases is held back from everything, cases of one document together. The judge that ships and the
     fit to the same set are made from the rest; what the fit learns from was judged in turn by folds of the rest.
+    With `taught`, the model that reads was taught without what is held back as well.
     """
+    deals = deals if taught is None else len(taught)
     found: dict[str, list[list[float]]] = defaultdict(list)
     counts: dict[str, int] = {}
     for seed in range(deals):
-        held = _held_back(dealt(told, seed))
+        held = _held_back(dealt(told, seed), None if taught is None else taught[seed])
         for source, rows in held.items():
             counts[source] = len(rows)
             found[source].append(_rights_and_areas(np.array(rows)))
@@ -92,14 +97,17 @@ def _rights_and_areas(rows: np.ndarray) -> list[float]:
     ]
 
 
-def _held_back(told: Sequence[Told]) -> dict[str, list[tuple[float, float, float, float]]]:
+def _held_back(
+    told: Sequence[Told], taught: Sequence[Mapping[Key, Reads]] | None
+) -> dict[str, list[tuple[float, float, float, float]]]:
     """By set, for each case: its label, and the chance as the judge ships, fitted without words, fitted with them."""
     found: dict[str, list[tuple[float, float, float, float]]] = defaultdict(list)
     for fold in range(FOLDS):
-        rest = [one for one in told if one.row.fold != fold]
+        cases = told if taught is None else read_by_base(told, taught[fold])
+        rest = [one for one in cases if one.row.fold != fold]
         learnt = judged_apart(rest)
         fits = {source: _fits([one.labelled for one in learnt if one.source == source]) for source in OWN}
-        for one in _judged([one for one in told if one.row.fold == fold], rest):
+        for one in _judged([one for one in cases if one.row.fold == fold], rest):
             first = one.judgement.sufficient
             after = [fitted.sufficient(one.question, one.judgement) for fitted in fits[one.source]]
             bare, worded = (first if chance is None else chance for chance in after)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.__main__ import BENCHMARKS, CannotRun, measure
 from benchmarks.bench_corpus import documents, questions
 from benchmarks.bench_engine import PARTS, Parts, build, search
 from benchmarks.report import Table, write_between
+from benchmarks.verify_model import read_taught
 
 from hybridrag.language.detect import detect
 
@@ -85,3 +88,14 @@ def test_every_part_of_taking_in_and_every_way_of_searching_is_measured(tmp_path
 def test_a_benchmark_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(CannotRun, match=f"Known: {', '.join(BENCHMARKS)}"):
         measure("nothing")
+
+
+def test_reads_of_taught_models_come_by_deal_and_by_the_fold_that_is_held_back(tmp_path: Path) -> None:
+    keys = [("one", "Who?", 2), ("other", "誰?", 1)]
+    (tmp_path / "labelled.json").write_text(json.dumps(keys), encoding="utf-8")
+    said = np.arange(2 * 5 * 3 * 2, dtype=np.float16).reshape(2, 5, 3, 2)
+    np.savez(tmp_path / "reads.npz", reads=said, starts=np.array([0, 2, 3]))
+    read = read_taught(tmp_path)
+    assert len(read) == 2
+    assert all(len(deal) == 5 for deal in read)
+    assert read[1][4] == {keys[0]: [(54.0, 55.0), (56.0, 57.0)], keys[1]: [(58.0, 59.0)]}

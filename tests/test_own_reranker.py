@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from training.export import export_model, main, pack_words, read_state
 from training.ragged import save
+from training.read_back import WORDS_FILE, read_graph, read_words
 
 from hybridrag.errors import DeadlineExceeded, ModelUnavailable
 from hybridrag.models.e5_weights import unpack_blocks
@@ -216,6 +217,21 @@ def test_the_exported_model_says_what_the_trained_numbers_say(
         question, passage = rng.integers(4, PIECES, 4).tolist(), rng.integers(4, PIECES, length).tolist()
         exact = reference(state, words, question, passage)
         assert engine.answers(question, passage) == pytest.approx(exact, abs=0.05)
+
+
+def test_an_exported_model_can_be_read_back(made: tuple[Path, dict[str, NDArray[np.float32]]]) -> None:
+    folder, state = made
+    back = read_graph(folder, "small")
+    assert set(back) == set(state)
+    for name in set(state) - {"positions", "types"}:
+        step = float(np.abs(state[name]).max()) / 100
+        assert back[name] == pytest.approx(state[name], abs=step), name
+    used = np.load(folder / "small.places.npy").shape[1]
+    for kind in (0, 1):
+        before, after = (one["positions"][:used] + one["types"][kind] for one in (state, back))
+        assert after == pytest.approx(before, abs=2e-3)
+    blocks = np.frombuffer((folder / WORDS_FILE).read_bytes(), dtype=np.uint8).reshape(-1, 18)
+    assert np.array_equal(read_words(folder, HIDDEN), unpack_blocks(blocks).reshape(-1, HIDDEN))
 
 
 def test_word_vectors_come_back_as_they_were_packed() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import sys
 from pathlib import Path
 from typing import Any
@@ -244,3 +245,78 @@ def test_late_interaction_is_taught_and_measured_before_and_after(
     assert losses[-1] < losses[0]
     assert sum(line.strip().startswith("own ") for line in lines) == 2
     assert (work / "out" / "embedder-0.npz").is_file()
+
+
+@pytest.mark.heavy
+def test_labelled_sets_are_taught_and_read_by_models_that_did_not_see_them(
+    work: Path, fit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    import training.labelled as module
+    from training.export import export_model, pack_words, read_state
+
+    from hybridrag.models.own_reranker import WORDS_FILE
+
+    monkeypatch.setattr(module, "SETS", 8)
+    monkeypatch.setattr(module, "RATE", 2e-3)
+    monkeypatch.setattr(module, "ROUNDS", 12)
+    monkeypatch.setattr(sys, "argv", ["fit", str(work), str(work / "first"), "--steps", "3", "--distil-steps", "1"])
+    fit.main()
+    folder = work / "exported"
+    folder.mkdir()
+    export_model(read_state(work / "first", "base"), folder, "base")
+    rng = np.random.default_rng(2)
+    numbers = rng.integers(-8, 8, (PIECES * HIDDEN // 32, 32)).astype(np.int8)
+    (folder / WORDS_FILE).write_bytes(pack_words(numbers, rng.uniform(0.02, 0.05, len(numbers)).astype(np.float16)))
+    count = 40
+    sizes = np.where(np.arange(count) % 3 == 0, 1, 3)
+    # A set suffices where one of its passages holds piece 11.
+    label = np.arange(count) % 2
+    passages = [rng.integers(12, PIECES, 8).tolist() for _ in range(int(sizes.sum()))]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    for case in np.flatnonzero(label):
+        passages[starts[case]][3:6] = [11, 11, 11]
+    taught = np.arange(count) < 36
+    arrays = {
+        "questions": Ragged.join([[11, 12] for _ in range(count)]),
+        "passages": Ragged.join(passages),
+        "sets": Ragged.join([list(range(start, end)) for start, end in itertools.pairwise(starts)], np.int32),
+        "label": label.astype(np.uint8),
+        "source": (np.arange(count) % 3 == 0).astype(np.uint8),
+        "source_names": np.array(["nomiracl_en", "squad2_1000"]),
+        "taught": taught.astype(np.uint8),
+        "japanese": np.zeros(count, dtype=np.uint8),
+        "folds": np.array([np.arange(count) // 2 % 5], dtype=np.uint8),
+    }
+    save(work / "labelled.npz", arrays)
+    seen: list[set[int]] = []
+    teach = module.Teaching.teach
+
+    def noted(self: Any, cases: Any, seed: int) -> None:
+        seen.append(set(cases.tolist()))
+        teach(self, cases, seed)
+
+    monkeypatch.setattr(module.Teaching, "teach", noted)
+    monkeypatch.setattr(sys, "argv", ["labelled", str(work), str(folder), str(work / "out"), "--deals", "1"])
+    module.main()
+    folds, sixteen = arrays["folds"][0], 1 + module.FOLDS + module.FOLDS * (module.FOLDS - 1) // 2
+    assert len(seen) == sixteen
+    assert seen[0] == set(range(36)), "what is kept is taught everything, and what is never taught nowhere"
+    left = [set(range(36)) - some for some in seen[1:]]
+    assert all(len({int(folds[case]) for case in some}) in {1, 2} for some in left)
+    assert len({frozenset(int(folds[case]) for case in some) for some in left}) == sixteen - 1
+    with np.load(work / "out" / "reads.npz") as file:
+        reads, written = file["reads"], file["starts"]
+    assert reads.shape == (1, module.FOLDS, len(passages), 2)
+    assert (written == starts).all()
+    assert (reads != 0).any(axis=-1).all(), "every passage is read, whatever is held back"
+    teaching = module.Teaching.prepare(work, folder, "base", torch.device("cpu"))
+    before = _told_apart(teaching.read(np.arange(count)), label)
+    teach(teaching, np.arange(36), 1)
+    assert _told_apart(teaching.read(np.arange(count)), label) > max(before, 0.8)
+
+
+def _told_apart(said: list[Any], label: Any) -> float:
+    """The share of pairs of sets, one that suffices and one that does not, whose best passages are in that order."""
+    best = np.array([one[:, 1].max() for one in said])
+    return float((best[label == 1][:, None] > best[label == 0][None]).mean())
