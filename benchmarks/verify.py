@@ -41,7 +41,7 @@ from benchmarks.verify_fit import (
     told_apart,
 )
 from benchmarks.verify_model import Key, Reads, kept_base_reads, kept_model_cases, read_taught
-from benchmarks.verify_own import OWN, choices_table, own_table, read_by_base
+from benchmarks.verify_own import TaughtReads, choices_table, own_table, read_by_base
 from hybridrag.protocols import Judgement
 from hybridrag.verify.grade import set_score, verdict
 from hybridrag.verify.judge import LocalJudge
@@ -64,17 +64,25 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--taught", type=Path, help="what training.labelled wrote: reads of models taught in the folds")
     options = parser.parse_args(arguments)
     cases = kept_model_cases(options.cases, options.data, options.train, options.sample)
-    if options.taught:
-        own_table(
-            told_apart(rows_of(cases)), "read by `base`, taught in the folds", taught=read_taught(options.taught)
-        ).print()
-        return
-    for table in run(cases, kept_base_reads(options.cases, cases, OWN)):
+    for table in run(cases):
         table.print()
+    if options.taught:
+        for table in base_tables(cases, kept_base_reads(options.cases, cases), read_taught(options.taught)):
+            table.print()
 
 
-def run(cases: Sequence[Case], base: Mapping[Key, Reads]) -> list[Table]:
-    """Every table; `base` is what the larger size of the model says of some cases."""
+def base_tables(cases: Sequence[Case], base: Mapping[Key, Reads], taught: TaughtReads) -> list[Table]:
+    """With the larger size of the model, which was taught some of the sets: in each fold without it."""
+    told = told_apart(rows_of(cases))
+    read = read_by_base(told, base)
+    return [
+        own_table(read, "read by `base`, taught in the folds", taught=taught),
+        choices_table({"small": told, "base": read}, taught),
+    ]
+
+
+def run(cases: Sequence[Case]) -> list[Table]:
+    """Every table of the default."""
     rows = rows_of(cases)
     full, bare = cross_validate(rows), cross_validate(rows, scored=False)
     styled = cross_validate(rows, style=True)
@@ -88,8 +96,6 @@ def run(cases: Sequence[Case], base: Mapping[Key, Reads]) -> list[Table]:
         model_table({"without": [before], "ten read": ten, "two read": two}),
         sample_table(before, after, cases),
         own_table(told, "read by `small`"),
-        own_table(read_by_base(told, base), "read by `base`"),
-        choices_table({"small": told, "base": read_by_base(told, base)}),
         reliability_table(full),
         relevance_table(full),
         *(verdict_table(name, full) for name in SPLIT),

@@ -262,17 +262,20 @@ def fit_kind(rows: Sequence[Row], *, relational: bool, scored: bool, style: bool
     return calibrated(pair, fitting, relational=relational, scored=scored, style=style)
 
 
-def fit_all(rows: Sequence[Row]) -> Coefficients:
-    """Every table that the judge ships with."""
+def fit_all(rows: Sequence[Row], by_base: Callable[[Sequence[Told]], Sequence[Told]]) -> Coefficients:
+    """Every table that the judge ships with; `by_base` gives the cases as the larger size of the model reads them."""
     pairs = {
         kind: fit_kind(rows, relational=kind.endswith("relational"), scored=not kind.startswith("bare"))
         for kind in KINDS
-        if not kind.startswith("model")
+        if not kind.startswith(("model", "base"))
     }
     told = told_apart(rows)
-    return Coefficients(
-        **pairs, model_local=fit_model(told, relational=False), model_relational=fit_model(told, relational=True)
-    )
+    for size, cases in (("model", told), ("base", by_base(told))):
+        pairs |= {
+            f"{size}_local": fit_model(cases, relational=False),
+            f"{size}_relational": fit_model(cases, relational=True),
+        }
+    return Coefficients(**pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from hybridrag.verify.judge import Pair, probability, weigh_model
 OWN = ("nomiracl_en", "nomiracl_ja", "squad2_1000", SAMPLE)
 """Sets of one hand each, whose questions are put in one way."""
 
-DEALS, CHOICE_DEALS = 6, 3
-"""How often the cases are dealt into folds anew; choosing in every fold takes longer."""
+DEALS = 6
+"""How often the cases are dealt into folds anew."""
 
 CHOSEN_FOR = ("nomiracl_en", "nomiracl_ja")
 PENALTIES, WORD_PENALTIES = (4.0, 8.0), (0.5, 1.0, 2.0)
@@ -119,17 +119,20 @@ def _fits(labelled: Sequence[LabelledJudgement]) -> tuple[Fitted, Fitted]:
     return fit_judge(LOCAL, labelled, words=False), fit_judge(LOCAL, labelled)
 
 
-def choices_table(told: Mapping[str, Sequence[Told]], *, deals: int = CHOICE_DEALS) -> Table:
+def choices_table(told: Mapping[str, Sequence[Told]], taught: TaughtReads) -> Table:
     """The same, where who reads and how strongly all is held back is chosen anew in each fold, without what it holds.
 
-    So no choice rests on the questions that it is measured on. `told` are the cases by reader.
+    So no choice rests on the questions that it is measured on. `told` are the cases by reader, of which `base` was
+    taught.
     """
+    deals = len(taught)
     found: dict[str, list[list[float]]] = defaultdict(list)
     often: dict[str, Counter[str]] = defaultdict(Counter)
     for seed in range(deals):
         rows: dict[str, list[tuple[float, float]]] = defaultdict(list)
         by_reader = {reader: dealt(cases, seed) for reader, cases in told.items()}
         for fold in range(FOLDS):
+            by_reader["base"] = read_by_base(by_reader["base"], taught[seed][fold])
             rest = {reader: [one for one in cases if one.row.fold != fold] for reader, cases in by_reader.items()}
             learnt = {reader: judged_apart(cases) for reader, cases in rest.items()}
             held = {

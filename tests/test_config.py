@@ -462,6 +462,9 @@ def test_the_larger_model_reads_where_the_settings_name_it_and_any_other_name_is
         return make_reader(load_settings(env={}, overrides=overrides).settings).size
 
     assert (size(), size(model="base"), size(provider="own", model="base")) == ("small", "base", "base")
+    for chosen in ("small", "base"):
+        settings = load_settings(env={}, overrides={"rerank.model": chosen}).settings
+        assert make_knobs(settings, model="fake").reader == chosen, "the judge knows who reads for it"
     # The name of another provider's model says nothing about which of the package's own reads for the judge.
     assert size(provider="cross-encoder", model="some/model") == "small"
     with pytest.raises(InvalidSettings, match="`small` or `base` for `auto`, found 'large'"):

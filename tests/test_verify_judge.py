@@ -233,6 +233,16 @@ def test_an_answer_of_the_model_beyond_its_range_counts_as_its_end() -> None:
     assert judged(question, far) == judged(question, farther)
 
 
+def test_each_size_of_the_model_is_weighed_by_its_own_regressions() -> None:
+    known, question = default_coefficients(), asked("When was Orin Works founded?")
+    assert known.of_reader("base", relational=True) is known.base_relational
+    assert known.of_reader("small", relational=True) is known.model_relational
+    read = passage(FOUNDED.text, fit=2.0, holds=1.0)
+    by_base = LocalJudge(reader="base")
+    assert by_base.judge(question, [read]).unwrap().sufficient != judged(question, read).sufficient
+    assert by_base.judge(question, [FOUNDED]).unwrap() == judged(question, FOUNDED), "where no model read, none counts"
+
+
 def test_the_judgement_shows_what_it_rests_on() -> None:
     reasons = judged(asked("When was Orin Works founded?"), FOUNDED).reasons
     assert reasons["names_unseen"] == 0.0
@@ -245,7 +255,7 @@ def test_the_coefficients_name_features_that_exist() -> None:
     for pair in (known.local, known.relational, known.bare_local, known.bare_relational):
         assert set(pair.relevance.features) <= set(PASSAGE_FEATURES)
     assert "semantic" not in known.bare_local.relevance.features
-    for pair in (known.model_local, known.model_relational):
+    for pair in (known.model_local, known.model_relational, known.base_local, known.base_relational):
         assert set(pair.relevance.features) <= set(MODEL_PASSAGE_FEATURES)
         assert set(pair.sufficiency.features) <= set(MODEL_SET_FEATURES)
 

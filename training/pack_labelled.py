@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.verify_cases import FOUND, Case
 from benchmarks.verify_fit import FOLDS, Told, dealt, group_of, rows_of, told_apart
-from benchmarks.verify_model import key_of, read_kept_cases
+from benchmarks.verify_model import TAUGHT, key_of, read_kept_cases
 from benchmarks.verify_own import OWN
 
 from hybridrag.models.clean_text import replace_halves
@@ -27,8 +27,6 @@ from hybridrag.models.own_reranker import FOLDER, PASSAGE_TOKENS, QUESTION_TOKEN
 from training.ragged import Ragged, save
 from training.texts import QuickTokenizer
 
-TAUGHT = ("nomiracl_en", "nomiracl_ja", "squad2_1000", "split_niilc_dev")
-"""What is taught: sets whose labels answer the judge's own question, and questions to half of their documents."""
 READ = (*OWN, "split_jsquad_valid")
 """What is read: all that a fit to a set's own questions is measured on, and one more to look at."""
 JAPANESE = frozenset(("nomiracl_ja", "split_niilc_dev", "split_jsquad_valid"))

@@ -17,7 +17,7 @@ from hybridrag.graph.extract_llm import LlmExtractor
 from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.mentions import Context
 from hybridrag.models.load import load_embedder
-from hybridrag.models.own_reranker import OwnReranker
+from hybridrag.models.own_reranker import OwnReranker, Size
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.models.token_vectors import packer_for
 from hybridrag.pipeline.alone import ComparingJudge
@@ -134,6 +134,7 @@ def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
         synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
         looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
         trust_cosines=model == DEFAULT_MODEL,
+        reader=reader_size(settings),
         fitted=read_fitted(settings.verify.fitted) if settings.verify.fitted else None,
         closer=Looking(top_k=rerank.read_k, share=rerank.read_blend, timeout=rerank.timeout_seconds),
         checking=Checking(
@@ -210,12 +211,21 @@ def make_reader(settings: Settings) -> OwnReranker:
     Raises:
         InvalidSettings: there is no such size.
     """
+    return OwnReranker(reader_size(settings), threads=settings.embedding.threads)
+
+
+def reader_size(settings: Settings) -> Size:
+    """Which size of the package's own model reads; `small` where `[rerank]` names a model of another kind.
+
+    Raises:
+        InvalidSettings: there is no such size.
+    """
     chosen = settings.rerank
     size = chosen.model if chosen.provider in {"auto", "own"} else None
     if size not in {None, "small", "base"}:
         expected = f"must be `small` or `base` for `{chosen.provider}`, found {size!r}"
         raise InvalidSettings(where="settings", key="rerank.model", expected=expected)
-    return OwnReranker("base" if size == "base" else "small", threads=settings.embedding.threads)
+    return "base" if size == "base" else "small"
 
 
 def make_judge(settings: Settings, llm: Llm | None) -> Judge | None:
@@ -252,7 +262,9 @@ def _judge_alone(settings: Settings) -> Judge:
     if given is not None:
         return given
     trusted = _model_name(settings) == DEFAULT_MODEL
-    local = ReadingJudge(LocalJudge(trust_cosines=trusted), make_reader(settings).read, first=READ)
+    local = ReadingJudge(
+        LocalJudge(trust_cosines=trusted, reader=reader_size(settings)), make_reader(settings).read, first=READ
+    )
     return ComparingJudge(local, cache(lambda: make_embedder(settings))) if trusted else local
 
 

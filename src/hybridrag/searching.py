@@ -23,7 +23,7 @@ from hybridrag.steps import Step
 from hybridrag.types.queries import QueryType, SearchFilters, SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import SearchResult, SearchStrategyMetrics, StrategyMetric
 from hybridrag.verify.fitted import Fitted, FittedJudge
-from hybridrag.verify.judge import LocalJudge
+from hybridrag.verify.judge import SMALL, LocalJudge
 
 MIN_RELEVANCE: float = SearchFilters.model_fields["min_relevance"].default
 
@@ -74,6 +74,8 @@ class SearchKnobs:
     checking: Checking = field(default_factory=Checking)
     trust_cosines: bool = True
     """Whether the local judge was fitted to the cosines of this embedding model."""
+    reader: str = SMALL
+    """The size of the package's own model that reads for the local judge."""
     fitted: Fitted | None = None
     """What is put over the judge: a fit to the user's own questions."""
 
@@ -111,7 +113,7 @@ class Searcher:
             store,
             self._find,
             judges(parts.judge, parts.read, knobs),
-            LocalJudge(trust_cosines=knobs.trust_cosines),
+            LocalJudge(trust_cosines=knobs.trust_cosines, reader=knobs.reader),
             knobs.checking,
             llm=parts.llm,
             web=parts.web,
@@ -214,7 +216,7 @@ def judges(given: Judge | None, read: Read | None, knobs: SearchKnobs) -> Callab
     Raises:
         InvalidSettings: the fit that the knobs hold was made for another judge.
     """
-    quick: Judge = LocalJudge(trust_cosines=knobs.trust_cosines) if given is None else given
+    quick: Judge = LocalJudge(trust_cosines=knobs.trust_cosines, reader=knobs.reader) if given is None else given
     thorough = quick
     if given is None and read is not None:
         quick, thorough = (ReadingJudge(quick, read, first=first) for first in (knobs.closer.top_k, READ))

@@ -103,6 +103,9 @@ class Coefficients:
     bare_relational: Pair
     model_local: Pair
     model_relational: Pair
+    base_local: Pair
+    base_relational: Pair
+    """The same for the larger size of the package's own model, which says other numbers."""
 
     @classmethod
     def read(cls, text: str) -> Coefficients:
@@ -119,9 +122,20 @@ class Coefficients:
             return self.relational if relational else self.local
         return self.bare_relational if relational else self.bare_local
 
+    def of_reader(self, size: str, *, relational: bool) -> Pair:
+        """The regressions for what the package's own model says, in this size."""
+        if size == BASE:
+            return self.base_relational if relational else self.base_local
+        return self.model_relational if relational else self.model_local
 
-KINDS = ("local", "relational", "bare_local", "bare_relational", "model_local", "model_relational")
+
+KINDS = (
+    *("local", "relational", "bare_local", "bare_relational"),
+    *("model_local", "model_relational", "base_local", "base_relational"),
+)
 """The tables of the coefficients."""
+SMALL, BASE = "small", "base"
+"""Sizes of the package's own model."""
 
 
 def _logistic(table: Mapping[str, Any]) -> Logistic:
@@ -153,10 +167,16 @@ class LocalJudge:
     Needs no model and no network; thread-safe; never fails.
     """
 
-    def __init__(self, coefficients: Coefficients | None = None, *, trust_cosines: bool = True) -> None:
-        """`trust_cosines` off judges by the text alone: for an embedding model other than the default one."""
+    def __init__(
+        self, coefficients: Coefficients | None = None, *, trust_cosines: bool = True, reader: str = SMALL
+    ) -> None:
+        """`trust_cosines` off judges by the text alone: for an embedding model other than the default one.
+
+        `reader` is the size of the package's own model, where that read the candidates: `small` or `base`.
+        """
         self._given = coefficients
         self._trust_cosines = trust_cosines
+        self._reader = reader
 
     @property
     def name(self) -> str:
@@ -193,7 +213,7 @@ class LocalJudge:
         shown = {name: value for name, value in values.items() if scored or name not in NEED_SCORES}
         answers = model_answers(read.candidates)
         if answers is not None:
-            with_model = tables.model_relational if relational else tables.model_local
+            with_model = tables.of_reader(self._reader, relational=relational)
             read_rows = model_passage_features(answers, rows, logits, scored=scored)
             logits, odds, seen = weigh_model(with_model, read_rows, odds, japanese=japanese)
             shown |= seen
