@@ -40,7 +40,7 @@ from benchmarks.verify_fit import (
     rows_of,
     told_apart,
 )
-from benchmarks.verify_model import Key, Reads, kept_base_reads, kept_model_cases, read_taught
+from benchmarks.verify_model import TAUGHT_READS, Key, Reads, kept_base_reads, kept_model_cases, read_taught
 from benchmarks.verify_own import TaughtReads, choices_table, own_table, read_by_base
 from hybridrag.protocols import Judgement
 from hybridrag.verify.grade import set_score, verdict
@@ -61,14 +61,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--train", type=Path, help="folder of the training rows")
     parser.add_argument("--cases", type=Path, help="where the cases are kept")
     parser.add_argument("--sample", type=Path, default=Path("sample"), help="the repository's own labelled questions")
-    parser.add_argument("--taught", type=Path, help="what training.labelled wrote: reads of models taught in the folds")
+    parser.add_argument("--taught", type=Path, default=TAUGHT_READS, help="what training.labelled wrote (%(default)s)")
     options = parser.parse_args(arguments)
     cases = kept_model_cases(options.cases, options.data, options.train, options.sample)
     for table in run(cases):
         table.print()
-    if options.taught:
-        for table in base_tables(cases, kept_base_reads(options.cases, cases), read_taught(options.taught)):
-            table.print()
+    for table in base_tables(cases, kept_base_reads(options.cases, cases), read_taught(options.taught, cases)):
+        table.print()
 
 
 def base_tables(cases: Sequence[Case], base: Mapping[Key, Reads], taught: TaughtReads) -> list[Table]:

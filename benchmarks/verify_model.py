@@ -6,8 +6,9 @@ import json
 import pickle
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,6 +43,9 @@ KEPT = ".model.pkl"
 """How the file ends that also has the sample and what the model reads."""
 KEPT_BASE = ".base.pkl"
 """How the file ends that has what the larger size reads."""
+
+TAUGHT_READS = Path(__file__).with_name("taught_reads.npz")
+"""What models say of what `base` was taught, each without the folds in question: of the `base` that ships."""
 
 Key = tuple[str, str, int]
 Reads = list[tuple[float, float]]
@@ -86,19 +90,22 @@ def kept_base_reads(file: Path | None, cases: Sequence[Case]) -> dict[Key, Reads
     return read
 
 
-def read_taught(folder: Path) -> list[list[dict[Key, Reads]]]:
-    """What `training.labelled` and `training.pack_labelled` wrote: by deal, by the fold that is held back."""
-    keys = [tuple(key) for key in json.loads((folder / "labelled.json").read_text(encoding="utf-8"))]
-    with np.load(folder / "reads.npz", allow_pickle=False) as file:
-        reads, starts = file["reads"].astype(np.float64), file["starts"].tolist()
-    parts = [slice(start, end) for start, end in pairwise(starts)]
+def read_taught(file: Path, cases: Iterable[Case]) -> list[list[dict[Key, Reads]]]:
+    """What `training.labelled` wrote of the cases that were taught: by deal, by the fold that is held back."""
+    with np.load(file, allow_pickle=False) as kept:
+        reads, starts, digests = kept["reads"].astype(np.float64), kept["starts"].tolist(), kept["keys"].tolist()
+    parts = {digest: slice(start, end) for digest, (start, end) in zip(digests, pairwise(starts), strict=True)}
+    taught = {key_of(case): parts.get(digest_of(case)) for case in cases if case.source in TAUGHT}
     return [
-        [
-            {key: [(fit, holds) for fit, holds in said[part].tolist()] for key, part in zip(keys, parts, strict=True)}
-            for said in deal
-        ]
+        [{key: [(a, b) for a, b in said[part].tolist()] for key, part in taught.items() if part} for said in deal]
         for deal in reads
     ]
+
+
+def digest_of(case: Case) -> str:
+    """Tells a case without any of its text: what models said of it can lie in the repository, the case cannot."""
+    texts = [passage_text(candidate) for candidate in case.candidates[:FOUND]]
+    return blake2b(json.dumps([case.source, case.question.text, texts]).encode(), digest_size=8).hexdigest()
 
 
 def key_of(case: Case) -> Key:

@@ -2,7 +2,7 @@
 
 Writes src/hybridrag/verify/judge.toml: numbers alone, no text of the data. `python -m benchmarks.verify` says how good
 such a fit is on cases that it has not seen. `--cases FILE` keeps what was read and searched, for the next time.
-`--taught DIR` has what `training.labelled` wrote: of the sets that `base` was taught, what models say that did not see
+`--taught FILE` has what `training.labelled` wrote: of the sets that `base` was taught, what models say that did not see
 them.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.verify_fit import Told, as_toml, dealt, fit_all, rows_of
-from benchmarks.verify_model import TAUGHT, kept_base_reads, kept_model_cases, key_of, read_taught
+from benchmarks.verify_model import TAUGHT_READS, kept_base_reads, kept_model_cases, key_of, read_taught
 from benchmarks.verify_own import read_by_base
 
 TARGET = Path("src/hybridrag/verify/judge.toml")
@@ -27,15 +27,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--train", type=Path, help="folder of the training rows")
     parser.add_argument("--cases", type=Path, help="where the cases are kept")
     parser.add_argument("--sample", type=Path, default=Path("sample"), help="the repository's own labelled questions")
-    parser.add_argument("--taught", type=Path, required=True, help="reads of models that were taught in folds")
+    parser.add_argument("--taught", type=Path, default=TAUGHT_READS, help="what training.labelled wrote (%(default)s)")
     options = parser.parse_args(arguments)
     cases = kept_model_cases(options.cases, options.data, options.train, options.sample)
     rows = rows_of(cases)
-    base, taught = kept_base_reads(options.cases, cases), read_taught(options.taught)[0]
+    base, taught = kept_base_reads(options.cases, cases), read_taught(options.taught, cases)[0]
 
     def by_base(told: Sequence[Told]) -> list[Told]:
         folds = {key_of(one.row.case): one.row.fold for one in dealt(told, 0)}
-        unseen = {key: taught[fold][key] for key, fold in folds.items() if key[0] in TAUGHT}
+        unseen = {key: taught[fold][key] for key, fold in folds.items() if key in taught[fold]}
         return read_by_base(told, {**base, **unseen})
 
     counts = Counter(row.case.source for row in rows)

@@ -278,6 +278,7 @@ def test_labelled_sets_are_taught_and_read_by_models_that_did_not_see_them(
         passages[starts[case]][3:6] = [11, 11, 11]
     taught = np.arange(count) < 36
     arrays = {
+        "keys": np.array([f"{case:016x}" for case in range(count)]),
         "questions": Ragged.join([[11, 12] for _ in range(count)]),
         "passages": Ragged.join(passages),
         "sets": Ragged.join([list(range(start, end)) for start, end in itertools.pairwise(starts)], np.int32),
@@ -305,8 +306,9 @@ def test_labelled_sets_are_taught_and_read_by_models_that_did_not_see_them(
     left = [set(range(36)) - some for some in seen[1:]]
     assert all(len({int(folds[case]) for case in some}) in {1, 2} for some in left)
     assert len({frozenset(int(folds[case]) for case in some) for some in left}) == sixteen - 1
-    with np.load(work / "out" / "reads.npz") as file:
+    with np.load(work / "out" / "taught_reads.npz") as file:
         reads, written = file["reads"], file["starts"]
+        assert (file["keys"] == arrays["keys"]).all()
     assert reads.shape == (1, module.FOLDS, len(passages), 2)
     assert (written == starts).all()
     assert (reads != 0).any(axis=-1).all(), "every passage is read, whatever is held back"

@@ -2,8 +2,8 @@
 
     python -m training.labelled WORK FOLDER OUT --size base [--deals 3]
 
-WORK has what `training.pack_labelled` wrote, FOLDER exported models to start from. OUT gets the model, and reads.npz:
-what is said of each case by a model that was taught without its fold, `--deals` times.
+WORK has what `training.pack_labelled` wrote, FOLDER exported models to start from. OUT gets the model, and
+taught_reads.npz: what is said of each case by a model that was taught without its fold, `--deals` times.
 
 Nobody labelled single passages, so the loss is on the likeliest of a set; how the passages are ordered stays as it was.
 """
@@ -214,7 +214,8 @@ def main() -> None:
         folds = teaching.data["folds"][deal]
         reads.append(read_apart(teaching, folds, SEED + 1000 * (deal + 1)))
         print(f"deal {deal} after {time.monotonic() - began:.0f} s", flush=True)
-        np.savez_compressed(options.out / "reads.npz", reads=np.array(reads), starts=teaching.data["sets"].starts)
+        known = {"keys": teaching.data["keys"], "starts": teaching.data["sets"].starts}
+        np.savez_compressed(options.out / "taught_reads.npz", reads=np.array(reads), **known)
 
 
 if __name__ == "__main__":

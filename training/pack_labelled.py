@@ -2,15 +2,14 @@
 
     python -m training.pack_labelled CASES WORK
 
-CASES is the file that `benchmarks.verify --cases` keeps. WORK gets labelled.npz, and labelled.json, which says which
-case is which. Folds are those of `benchmarks.verify`, so that it can judge with what was learnt without a fold.
+CASES is the file that `benchmarks.verify --cases` keeps. WORK gets labelled.npz, without any text; folds are those of
+`benchmarks.verify`, so that it can judge with what was learnt without a fold.
 """
 
 # ruff: noqa: T201 (a step says what it did)
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.verify_cases import FOUND, Case
 from benchmarks.verify_fit import FOLDS, Told, dealt, group_of, rows_of, told_apart
-from benchmarks.verify_model import TAUGHT, key_of, read_kept_cases
+from benchmarks.verify_model import TAUGHT, digest_of, key_of, read_kept_cases
 from benchmarks.verify_own import OWN
 
 from hybridrag.models.clean_text import replace_halves
@@ -34,7 +33,7 @@ DEALS = 6
 
 
 def main(file: Path, work: Path) -> None:
-    """Write labelled.npz and labelled.json."""
+    """Write labelled.npz."""
     cases = read_kept_cases(file)
     told = told_apart(rows_of(cases))
     read = {key_of(one.row.case) for one in told}
@@ -49,6 +48,7 @@ def main(file: Path, work: Path) -> None:
     asked = [replace_halves(case.question.text) for case in chosen]
     sources = sorted({case.source for case in chosen})
     arrays = {
+        "keys": np.array([digest_of(case) for case in chosen]),
         "questions": Ragged.join(tokenizer.many(asked, limit=QUESTION_TOKENS)),
         "passages": Ragged.join(tokenizer.many(list(places), limit=PASSAGE_TOKENS)),
         "sets": Ragged.join([[places[text] for text in some] for some in texts], np.int32),
@@ -60,7 +60,6 @@ def main(file: Path, work: Path) -> None:
         "folds": np.array([_folds(chosen, told, seed) for seed in range(DEALS)], dtype=np.uint8),
     }
     save(work / "labelled.npz", arrays)
-    (work / "labelled.json").write_text(json.dumps([key_of(case) for case in chosen]), encoding="utf-8")
     print(Counter(case.source for case in chosen), f"{len(places)} passages")
 
 
