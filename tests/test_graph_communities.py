@@ -26,6 +26,7 @@ from hybridrag.graph.community_ties import divide, make_graph, modularity, neigh
 from hybridrag.graph.community_tree import grow
 from hybridrag.graph.community_views import communities_at, communities_of
 from hybridrag.protocols import Ties
+from hybridrag.stores.embedded.community_tables import _group
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.stores import MODEL
 from hybridrag.types.ids import FileId
@@ -212,6 +213,25 @@ def test_ties_are_the_edges_of_the_graph_and_what_is_stated_besides(store: Embed
     ties = store.communities.ties()
     now = neighbours(one, (it for it in ties.values() if one in it.members))[two]
     assert now - found.get((min(one, two), max(one, two)), 0.0) == pytest.approx(1 + 0.8, abs=1e-5)
+
+
+KEY, CONFIDENCE = st.integers(1, 9), st.integers(0, 3)
+
+
+@given(st.sets(st.tuples(KEY, KEY)), st.lists(st.tuples(KEY, KEY, KEY, CONFIDENCE)))
+def test_only_what_a_chunk_states_of_two_things_that_it_mentions_ties_them(
+    said: set[tuple[int, int]], stated: list[tuple[int, int, int, int]]
+) -> None:
+    pairs = np.array(sorted(said), dtype=np.int64).reshape(-1, 2)
+    rows = [(chunk, min(one, other), max(one, other), sure) for chunk, one, other, sure in stated]
+    found = _group(pairs[:, 0], pairs[:, 1], np.array(rows, dtype=np.int64).reshape(-1, 4))
+    assert list(found) == sorted({chunk for chunk, _ in said})
+    for chunk, ties in found.items():
+        members = sorted(entity for known, entity in said if known == chunk)
+        facts = [list(row[1:]) for row in rows if row[0] == chunk and row[1] != row[2] and row[3] > 0]
+        assert ties.members.tolist() == members
+        assert ties.facts.tolist() == sorted(row for row in facts if {row[0], row[1]} <= set(members))
+        assert ties.facts.shape[1:] == (3,)
 
 
 def test_a_register_of_more_than_thirty_names_ties_none_of_them(store: EmbeddedStore) -> None:

@@ -122,20 +122,34 @@ def _group(chunks: Keys, entities: Keys, facts: NDArray[np.int64]) -> dict[int, 
     if not len(chunks):
         return {}
     starts = np.flatnonzero(np.concatenate(([True], chunks[1:] != chunks[:-1])))
-    ends = np.append(starts[1:], len(chunks))
-    none = np.empty((0, 3), dtype=np.int64)
-    found = {
-        int(chunks[start]): Ties(members=entities[start:end], facts=none)
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    known, ends = chunks[starts], np.append(starts[1:], len(chunks))
+    facts = facts[(facts[:, 1] != facts[:, 2]) & (facts[:, 3] > 0)]
+    # What a chunk says of a thing that it does not mention ties nothing here: that thing may be gone.
+    of_low, of_high = (_among(chunks, entities, facts[:, 0], facts[:, column]) for column in (1, 2))
+    facts = facts[of_low & of_high]
+    facts = facts[np.lexsort((facts[:, 3], facts[:, 2], facts[:, 1], facts[:, 0]))]
+    first, last = (np.searchsorted(facts[:, 0], known, side=side) for side in ("left", "right"))
+    said = np.ascontiguousarray(facts[:, 1:])
+    places = (part.tolist() for part in (known, starts, ends, first, last))
+    return {
+        chunk: Ties(members=entities[start:end], facts=said[begin:stop])
+        for chunk, start, end, begin, stop in zip(*places, strict=True)
     }
-    said: dict[int, list[list[int]]] = {}
-    for chunk, low, high, confidence in facts.tolist():
-        # What a chunk says of a thing that it does not mention ties nothing here: that thing may be gone.
-        if low != high and confidence > 0 and chunk in found and np.isin([low, high], found[chunk].members).all():
-            said.setdefault(chunk, []).append([low, high, confidence])
-    for chunk, lines in said.items():
-        found[chunk] = Ties(members=found[chunk].members, facts=np.array(sorted(lines), dtype=np.int64))
-    return found
+
+
+def _among(chunks: Keys, entities: Keys, of: Keys, wanted: Keys) -> NDArray[np.bool_]:
+    """Which pairs of a chunk (`of`) and an entity (`wanted`) stand among rows in order of chunk and entity.
+
+    chunks 1 1 2, entities 5 6 5, of 1 2, wanted 6 6 -> yes, no
+    """
+    known, place = np.unique(chunks, return_inverse=True)
+    span = max(int(entities.max()), int(wanted.max(initial=0))) + 1
+    codes = place * span + entities
+    at = np.minimum(np.searchsorted(known, of), len(known) - 1)
+    asked = at * span + wanted
+    found = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
+    there: NDArray[np.bool_] = (known[at] == of) & (codes[found] == asked)
+    return there
 
 
 def chunks_mentioning(
