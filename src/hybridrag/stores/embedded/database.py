@@ -187,11 +187,10 @@ class Database:
     def _is_read_only(self) -> bool:
         """Whether it lies where this process cannot write, such as a read-only medium, with nothing left in its log."""
         log = self.path.with_name(f"{DATABASE_NAME}-wal")
-        return (
-            self.path.exists()
-            and not (os.access(self.path, os.W_OK) and os.access(self.folder, os.W_OK))
-            and not (log.exists() and log.stat().st_size)
-        )
+        if not self.path.exists() or (log.exists() and log.stat().st_size):
+            return False
+        effective = os.access in os.supports_effective_ids
+        return not all(os.access(path, os.W_OK, effective_ids=effective) for path in (self.path, self.folder))
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
