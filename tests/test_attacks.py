@@ -163,6 +163,11 @@ def test_a_file_could_not_be_removed_by_its_name(engine: Engine, tmp_path: Path)
         engine.add(tmp_path / folder)
     (failed,) = engine.remove("a.txt").failed
     assert "give the path" in str(failed.reason)
+    (tmp_path / "two" / "one").mkdir()
+    (tmp_path / "two" / "one" / "a.txt").write_text("The harbour bridge of three opened.")
+    engine.add(tmp_path / "two")
+    assert "give the path" in str(engine.remove("one/a.txt").failed[0].reason)
+    assert engine.remove("two/one/a.txt").count(FileState.REMOVED) == 1
     assert engine.remove("one/a.txt").count(FileState.REMOVED) == 1
     assert engine.remove("a.txt").count(FileState.REMOVED) == 1
 
@@ -363,12 +368,6 @@ def test_a_question_that_is_no_text_raised_an_undocumented_error(engine: Engine,
         engine.search(query)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("options", [{"mode": {}}, {"mode": []}, {"mode": 5}], ids=["object", "list", "number"])
-def test_a_mode_that_is_no_text_raised_an_undocumented_error(engine: Engine, options: dict[str, object]) -> None:
-    with pytest.raises(InvalidQuery):
-        engine.search("harbour", **options)
-
-
 def test_very_many_or_broken_filter_values_raised_an_undocumented_error(engine: Engine) -> None:
     engine.add(text="The harbour bridge opened.", name="a.txt")
     assert engine.search("harbour", file_types=[f"text/x-{n}" for n in range(40_000)]).results == ()
@@ -399,6 +398,19 @@ def test_vectors_of_an_interrupted_reembedding_outlived_their_files(engine: Engi
     engine.remove(everything=True)
     with store._database.read() as connection:
         assert connection.execute("SELECT count(*) FROM staged_vectors").get == 0
+
+
+def test_vectors_that_could_not_be_saved_for_the_next_process_stopped_this_one(engine: Engine) -> None:
+    (engine.path / "vectors").write_text("no folder")
+    engine.add(text="The harbour bridge opened.", name="a.txt")
+    assert engine.reembed() == 1
+    assert engine.search("harbour bridge").results
+
+
+def test_tokens_in_an_address_were_shown() -> None:
+    for address in ("https://token-1@host/v1", "https://host/v1?key=token-1", "https://host/?a=b&sig=token-1"):
+        loaded = load_settings(env={}, overrides={"llm.model": "m", "llm.base_url": address})
+        assert not any("token-1" in str(setting.value) for setting in loaded.shown())
 
 
 def test_escape_sequences_of_documents_reached_the_terminal() -> None:

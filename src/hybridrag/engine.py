@@ -713,10 +713,7 @@ class Engine:
 
     def _ending(self, target: str | Path | FileId, workspace: str | None) -> list[FileInfo]:
         """The files whose path ends so: `guide.md`, wherever it was added from."""
-        wanted = Path(target).parts
-        if not wanted or Path(target).is_absolute():
-            return []
-        return [file for file in self.files(workspace=workspace) if Path(file.name).parts[-len(wanted) :] == wanted]
+        return [file for file in self.files(workspace=workspace) if _ends_with(file.name, target)]
 
     def _below(self, target: str | Path | FileId, workspace: str | None) -> list[FileInfo]:
         """The files below a folder."""
@@ -759,10 +756,16 @@ def _why_unclear(target: str | Path | FileId, matching: Sequence[FileInfo]) -> s
     spaces = sorted({file.workspace for file in matching})
     if len(spaces) > 1:
         return f"it is in the workspaces {', '.join(spaces)}; say in which to remove it (--workspace)."
-    paths = sorted(file.name for file in matching if Path(file.name).name == str(target))
+    paths = sorted(file.name for file in matching if _ends_with(file.name, target))
     if len(paths) > 1:
         return f"{len(paths)} files are called so, {paths[0]} and {paths[1]} among them; give the path."
     return None
+
+
+def _ends_with(name: str, target: str | Path | FileId) -> bool:
+    """Whether the last parts of a path are those: "/home/me/docs/guide.md" ends with "docs/guide.md"."""
+    wanted = Path(target).parts
+    return bool(wanted) and Path(name).parts[-len(wanted) :] == wanted
 
 
 def _is_below(name: str, root: Path) -> bool:

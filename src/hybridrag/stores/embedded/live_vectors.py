@@ -113,8 +113,8 @@ class LiveVectors:
     def save(self, connection: apsw.Connection, *, force: bool = False) -> bool:
         """Write the index beside the database when enough has changed; whether it was written.
 
-        Only an optimisation for the next process that opens the store: another process saving at the same time, or
-        a crash in the middle, loses nothing.
+        Only an optimisation for the next process that opens the store: another process saving at the same time, a
+        crash in the middle, or a folder that cannot be written loses nothing.
         """
         self.refresh(connection)
         with self._guard.alone():
@@ -123,11 +123,11 @@ class LiveVectors:
                 return False
             if not force and self._unsaved < max(SAVE_AFTER_CHANGES, SAVE_AFTER_SHARE * len(index)):
                 return False
-            self._folder.mkdir(parents=True, exist_ok=True)
             try:
+                self._folder.mkdir(parents=True, exist_ok=True)
                 with FileLock(self._folder / "save.lock", timeout=0):
                     index.save(self._folder, stamp=state.stamp())
-            except Timeout:
+            except (Timeout, OSError):
                 return False
             self._unsaved = 0
             return True
