@@ -559,7 +559,8 @@ def load_settings(
 
     The file is `path`, else the one that HYBRIDRAG_CONFIG names, else the first hybridrag.toml in the current folder
     or above it, else none. `env` stands in for the process environment. An empty variable and an override of None
-    count as not given. Overrides are dotted keys or nested mappings.
+    count as not given. Overrides are dotted keys or nested mappings. A file that was only found may not name the
+    address that a key from elsewhere would be sent to.
 
     Raises:
         InvalidSettings: a key or value is wrong; names where it stands, and what was expected.
