@@ -90,7 +90,7 @@ class IndexSettings(Section):
     path: Folder = Path(".hybridrag")
     """The folder of the index. In a file, a relative path starts at the folder of that file."""
     workspace: str = Field(default="default", min_length=1)
-    """The workspace that documents are added to. Documents of different workspaces never mix."""
+    """The workspace that documents are added to. Any other than `default` also binds search, listing and removal."""
 
 
 class DocumentSettings(Section):
@@ -559,7 +559,8 @@ def load_settings(
 
     The file is `path`, else the one that HYBRIDRAG_CONFIG names, else the first hybridrag.toml in the current folder
     or above it, else none. `env` stands in for the process environment. An empty variable and an override of None
-    count as not given. Overrides are dotted keys or nested mappings.
+    count as not given. Overrides are dotted keys or nested mappings. A file that was only found may not name the
+    address that a key from elsewhere would be sent to.
 
     Raises:
         InvalidSettings: a key or value is wrong; names where it stands, and what was expected.
@@ -577,10 +578,26 @@ def load_settings(
     for key, value, origin in given:
         values[key] = value
         origins[key] = origin
+    if file and found:
+        _keep_keys_apart(origins, file)
     for key, leaf in leaves.items():
         if file and leaf.field.annotation is Path:
             _anchor(key, values, leaf, origin=origins[key], file=file, found=found)
     return LoadedSettings(_assemble(values, origins), origins, file)
+
+
+def _keep_keys_apart(origins: Mapping[str, str], file: Path) -> None:
+    """A file that only lay in the folder, perhaps somebody else's, never decides where the user's own key is sent."""
+    for key, origin in origins.items():
+        secret = key.removesuffix("base_url") + "api_key"
+        if key.endswith(".base_url") and origin == str(file) and origins[secret] not in {DEFAULT, origin}:
+            variable = PREFIX + key.replace(".", "_").upper()
+            raise InvalidSettings(
+                where=origin,
+                key=key,
+                expected=f"would be sent the key of {origins[secret]}, which this file does not hold",
+                hint=f"Set {variable} too, or name the file with --config if you trust it.",
+            )
 
 
 def _anchor(key: str, values: dict[str, Any], leaf: Leaf, *, origin: str, file: Path, found: bool) -> None:
@@ -782,8 +799,10 @@ def _plain(value: Any) -> Any:
 
 
 def _without_password(text: str) -> str:
-    """`https://me:secret@host` -> `https://me:********@host`."""
-    return re.sub(r"(://[^/@:\s]*):[^/@\s]*@", rf"\1:{MASK}@", text)
+    """`https://me:secret@host/?key=token` -> `https://me:********@host/?key=********`."""
+    text = re.sub(r"(://[^/@:\s]*):[^/@\s]*@", rf"\1:{MASK}@", text)
+    text = re.sub(r"(://)[^/@:\s]+@", rf"\1{MASK}@", text)
+    return re.sub(r"(://[^\s?]*\?|(?<=&))([^=&\s]+=)[^&\s\"]+", rf"\1\2{MASK}", text) if "://" in text else text
 
 
 def _quoted(value: object) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -20,7 +20,7 @@ from hybridrag.documents.chunk import ChunkSize, passage_text
 from hybridrag.documents.isolate import IsolatedReader
 from hybridrag.documents.limits import ReadLimits
 from hybridrag.documents.read import load_file, read_document
-from hybridrag.documents.walk import find_files
+from hybridrag.documents.walk import file_name, find_files
 from hybridrag.errors import DocumentError, InvalidInput, InvalidSettings, StageError
 from hybridrag.graph.communities import WriteSummary, rebuild_communities, update_communities
 from hybridrag.graph.extract import Extractor
@@ -64,6 +64,9 @@ REEMBED_BATCH = 256
 
 NEVER_DOCUMENTS = (".git/", ".hg/", ".svn/", ".hybridrag/", ".venv/", ".DS_Store")
 """Hidden folders that hold no documents, even where hidden files are wanted."""
+
+EVERY_WORKSPACE = "default"
+"""Settings that leave `index.workspace` at this search and list all workspaces, and add to this one."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -222,19 +225,23 @@ class Engine:
         Raises:
             InvalidInput: the folder does not exist; nothing is removed.
         """
-        root = Path(_name_of(Path(folder)))
-        if not root.is_dir():
+        root = Path(file_name(Path(folder)))
+        if not os.path.isdir(folder):  # noqa: PTH112 (a folder that may not be looked at raises there)
             raise InvalidInput(f"There is no folder {root}; nothing was changed.", hint="Check the path.")
         began = time.monotonic()
-        sources, failures = self._found([root])
+        sources, failures = self._found([folder])
         report = self._ingest(sources, failures, workspace, on_progress, stop)
         if report.interrupted:
             return report
-        there = {source.name for source in sources} | {error.name for error in failures}
+        there = {source.name for source in sources}
+        unseen = {error.name for error in failures}
         gone = [
             file
             for file in self.files(workspace=workspace or self.settings.index.workspace)
-            if _is_below(file.name, root) and file.name not in there
+            if _is_below(file.name, root)
+            and file.name not in there
+            # Of what could not be listed nobody knows whether it is gone.
+            and unseen.isdisjoint((file.name, *(parent.as_posix() for parent in Path(file.name).parents)))
         ]
         self._store.remove_files([file.id for file in gone])
         notes = self._settle() if gone else report.notes
@@ -246,20 +253,24 @@ class Engine:
     ) -> IngestReport:
         """Forget files: by id, by name or path, or everything below a folder.
 
-        `everything=True` empties the workspace. A target that names nothing is reported as failed.
+        Works in `workspace`, or in the one that the settings name; where they name none (`default`), in the only one
+        that has the target. `everything=True` empties the workspace, or the whole index where none is named. A target
+        that names nothing, or files of several workspaces, is reported as failed.
         """
+        workspace = workspace or self._own_workspace()
         if everything == bool(targets):
             raise InvalidInput("Say either which files to remove, or everything=True.")
         began = time.monotonic()
         outcomes: list[FileOutcome] = []
         chosen = {file.id: file for file in self.files(workspace=workspace)} if everything else {}
         for target in targets:
-            matching = self._named(target, workspace) or self._below(target, workspace)
-            chosen.update((file.id, file) for file in matching)
-            if not matching:
-                outcomes.append(
-                    FileOutcome(name=str(target), state=FileState.FAILED, reason=f"{target}: it is not in the index.")
-                )
+            matching = (
+                self._named(target, workspace) or self._below(target, workspace) or self._ending(target, workspace)
+            )
+            if unclear := _why_unclear(target, matching):
+                outcomes.append(FileOutcome(name=str(target), state=FileState.FAILED, reason=f"{target}: {unclear}"))
+            else:
+                chosen.update((file.id, file) for file in matching)
         self._store.remove_files(list(chosen))
         notes = self._settle()
         outcomes.extend(removed(file.name, file.id) for file in chosen.values())
@@ -276,7 +287,7 @@ class Engine:
         Raises:
             InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
         """
-        return self._searcher.search(make_query(query, options), explain=explain)
+        return self._searcher.search(self._scoped(make_query(query, options)), explain=explain)
 
     async def asearch(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
         """`search` without blocking the event loop."""
@@ -291,7 +302,7 @@ class Engine:
         Raises:
             InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
         """
-        return self._answerer.answer(make_query(query, options)).answer
+        return self._answerer.answer(self._scoped(make_query(query, options))).answer
 
     async def aanswer(self, query: str | SearchQuery, **options: object) -> Answer:
         """`answer` without blocking the event loop."""
@@ -325,9 +336,11 @@ class Engine:
     # Looking
 
     def files(self, *, workspace: str | None = None, filters: SearchFilters | None = None) -> Iterator[FileInfo]:
-        """The files in the index, by workspace and name."""
-        if workspace is not None:
-            filters = (filters or SearchFilters()).model_copy(update={"workspace_ids": (workspace,)})
+        """The files of a workspace, by name; without one, of the one that the settings name, else of all."""
+        filters = filters or SearchFilters()
+        space = workspace or (None if filters.workspace_ids else self._own_workspace())
+        if space is not None:
+            filters = filters.model_copy(update={"workspace_ids": (space,)})
         return self._store.files(filters)
 
     def text(self, file_id: FileId) -> str | None:
@@ -396,7 +409,9 @@ class Engine:
         if not isinstance(extractor, LlmExtractor):
             return None
         passages = [
-            passage for file in self.files() for passage in as_passages(self._store.chunks_of(file.id), file.title)
+            passage
+            for file in self._store.files()
+            for passage in as_passages(self._store.chunks_of(file.id), file.title)
         ]
         return extractor.estimate(passages)
 
@@ -410,7 +425,7 @@ class Engine:
         How many chunks were read. An interrupted run leaves whole files of either kind; run it again to finish.
         """
         extractor = self._load_extractor(bound=False)
-        files = list(self.files())
+        files = list(self._store.files())
         done = 0
         for number, file in enumerate(files):
             if stop is not None and stop.is_set():
@@ -628,7 +643,7 @@ class Engine:
             # Another extractor has no use for them, and cannot tell which belong to what is left.
             answers.unlink()
             return
-        living = (chunk.text for file in self.files() for chunk in self._store.chunks_of(file.id))
+        living = (chunk.text for file in self._store.files() for chunk in self._store.chunks_of(file.id))
         FileCache(answers).keep({key for text in living for key in self._extractor.keys(text)})
 
     @contextmanager
@@ -658,9 +673,8 @@ class Engine:
         for found in find_files(paths, problems=failures, excludes=(*hidden, *chosen.exclude)):
             if own == found.path or own in found.path.parents:
                 continue
-            name = _name_of(found.path)
-            sources[name] = Source(
-                name=name, load=partial(_load_file, found.path, name, limits), modified=found.modified
+            sources[found.name] = Source(
+                name=found.name, load=partial(_load_file, found.path, found.name, limits), modified=found.modified
             )
         return list(sources.values()), failures
 
@@ -678,15 +692,32 @@ class Engine:
         with suppress(ValueError):
             ids.append(FileId(str(target)))
         if not isinstance(target, FileId):
-            names = (str(target), _name_of(Path(target)))
+            names = (str(target), file_name(Path(target)))
             spaces = self._store.status().workspaces if workspace is None else (workspace,)
             ids += [file_id_for(space, name) for space in spaces for name in names]
         found = (self._store.file(file_id) for file_id in dict.fromkeys(ids))
         return [file for file in found if file is not None and workspace in {None, file.workspace}]
 
+    def _own_workspace(self) -> str | None:
+        """The workspace that the settings name; None where they leave it at `default`, which sees all."""
+        space = self.settings.index.workspace
+        return None if space == EVERY_WORKSPACE else space
+
+    def _scoped(self, query: SearchQuery) -> SearchQuery:
+        """The query, kept to the workspace of the settings unless it names others."""
+        space = self._own_workspace()
+        if space is None or query.filters.workspace_ids:
+            return query
+        filters = query.filters.model_copy(update={"workspace_ids": (space,)})
+        return query.model_copy(update={"filters": filters})
+
+    def _ending(self, target: str | Path | FileId, workspace: str | None) -> list[FileInfo]:
+        """The files whose path ends so: `guide.md`, wherever it was added from."""
+        return [file for file in self.files(workspace=workspace) if _ends_with(file.name, target)]
+
     def _below(self, target: str | Path | FileId, workspace: str | None) -> list[FileInfo]:
         """The files below a folder."""
-        root = Path(_name_of(Path(target)))
+        root = Path(file_name(Path(target)))
         return [file for file in self.files(workspace=workspace) if _is_below(file.name, root)]
 
     async def _in_thread_until_cancelled(self, work: Callable[[threading.Event], T]) -> T:
@@ -718,9 +749,23 @@ def _as_bytes(text: str) -> bytes:
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace")
 
 
-def _name_of(path: Path) -> str:
-    """What the index calls a file: its absolute path, so that it does not matter from where it was added."""
-    return unicodedata.normalize("NFC", str(path.absolute()))
+def _why_unclear(target: str | Path | FileId, matching: Sequence[FileInfo]) -> str | None:
+    """Why these files are not removed for that target; None where it is clear what was meant."""
+    if not matching:
+        return "it is not in the index."
+    spaces = sorted({file.workspace for file in matching})
+    if len(spaces) > 1:
+        return f"it is in the workspaces {', '.join(spaces)}; say in which to remove it (--workspace)."
+    paths = sorted(file.name for file in matching if _ends_with(file.name, target))
+    if len(paths) > 1:
+        return f"{len(paths)} files are called so, {paths[0]} and {paths[1]} among them; give the path."
+    return None
+
+
+def _ends_with(name: str, target: str | Path | FileId) -> bool:
+    """Whether the last parts of a path are those: "/home/me/docs/guide.md" ends with "docs/guide.md"."""
+    wanted = Path(target).parts
+    return bool(wanted) and Path(name).parts[-len(wanted) :] == wanted
 
 
 def _is_below(name: str, root: Path) -> bool:

@@ -19,6 +19,17 @@ def aware(value: datetime | None) -> datetime | None:
     return value.replace(tzinfo=UTC)
 
 
+def moment(seconds: float) -> datetime | None:
+    """The moment that a file system names; None for one that no calendar has, such as the year 10000.
+
+    0 -> 1970-01-01T00:00Z; 1e12 -> None
+    """
+    try:
+        return datetime.fromtimestamp(seconds, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def parse_date(text: str | None) -> datetime | None:
     """The date in ISO, mail or Japanese writing, or None if it is none.
 

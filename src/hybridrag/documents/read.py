@@ -5,14 +5,14 @@ from __future__ import annotations
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from hybridrag.documents import formats as known
 from hybridrag.documents.build import storable
-from hybridrag.documents.dates import aware
+from hybridrag.documents.dates import aware, moment
 from hybridrag.documents.formats import EXTENSIONS, SOURCE_CODE, charset_of, find_format, refusal
 from hybridrag.documents.limits import DEFAULT_LIMITS, ReadLimits, in_units, too_large
 from hybridrag.documents.readers.book import read_epub
@@ -146,8 +146,8 @@ def read_file(
     return data, read_document(data, name=name, limits=limits, modified=modified, formats=formats)
 
 
-def load_file(path: str | Path, *, name: str, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[bytes, datetime]:
-    """The bytes of a file, and when it was changed.
+def load_file(path: str | Path, *, name: str, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[bytes, datetime | None]:
+    """The bytes of a file, and when it was changed where its file system says so sensibly.
 
     Raises:
         UnreadableDocument: missing, no ordinary file, or not ours to open.
@@ -168,7 +168,7 @@ def load_file(path: str | Path, *, name: str, limits: ReadLimits = DEFAULT_LIMIT
         raise UnreadableDocument(name, f"cannot be opened: {reason}") from cause
     if len(data) > limits.max_file_bytes:
         raise _file_too_large(name, len(data), limits)
-    return data, datetime.fromtimestamp(status.st_mtime, tz=UTC)
+    return data, moment(status.st_mtime)
 
 
 def _file_too_large(name: str, size: int, limits: ReadLimits) -> DocumentError:

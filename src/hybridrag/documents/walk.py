@@ -7,10 +7,11 @@ import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from hybridrag.documents.dates import moment
 from hybridrag.errors import DocumentError, InvalidInput, UnreadableDocument
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class FoundFile:
     name: str
     """Under which the index knows it; see `find_files`."""
     size: int
-    modified: datetime
+    modified: datetime | None
+    """None where the file system names a time that no calendar has."""
 
 
 def find_files(
@@ -61,9 +63,9 @@ def find_files(
     over .hybridragignore, that over .gitignore, and that over the defaults; nested ignore files hold for their
     folder and go before those above. Links to folders are not followed. Links to files are, inside the root.
 
-    A file's name is its path relative to `base` (default: the working directory) where it lies below it, and
-    its absolute path where not, with `/` between the parts and in Unicode NFC. So it does not depend on how the
-    root was written, and a file keeps its name whether it is found in a folder or given itself.
+    A file's name is its absolute path, or its path relative to `base` where one is given and it lies below it, with
+    `/` between the parts and in Unicode NFC. So it does not depend on how the root was written, and a file keeps its
+    name whether it is found in a folder or given itself.
 
     ["docs"], base="/home/me" -> "docs/a.md", "docs/b/c.pdf"
 
@@ -77,7 +79,7 @@ def find_files(
     Raises:
         InvalidInput: a pattern in `excludes` is malformed.
     """
-    anchor = Path(os.path.abspath(base or Path.cwd()))  # noqa: PTH100 (links stay as the user wrote them)
+    anchor = None if base is None else Path(os.path.abspath(base))  # noqa: PTH100 (links stay as the user wrote them)
     spec = _spec(excludes, where="excludes")
     seen: set[str] = set()
     for root in roots:
@@ -110,7 +112,7 @@ class _Rules:
 @dataclass(slots=True)
 class _Walk:
     root: Path
-    anchor: Path
+    anchor: Path | None
     excludes: GitIgnoreSpec
     problems: list[DocumentError]
     seen: set[str]
@@ -144,7 +146,8 @@ class _Walk:
             kept = [entry for entry in entries if not _is_excluded(entry, (*rules, last))]
             # The stack gives back the last first; files and folders stay in one order by name.
             pending += [
-                (Path(entry.path), rules) if entry.is_dir(follow_symlinks=False) else entry for entry in reversed(kept)
+                (Path(entry.path), rules) if _leads_to_folder(entry, follow=False) else entry
+                for entry in reversed(kept)
             ]
 
     def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
@@ -158,9 +161,10 @@ class _Walk:
     def _ignore_files(self, folder: Path) -> Iterator[_Rules]:
         for name in IGNORE_FILES if self.use_ignore_files else ():
             path = folder / name
-            if not path.is_file():
-                continue
             try:
+                # Asking whether it is there fails like opening it: in a folder that may not be searched, or too deep.
+                if not path.is_file():
+                    continue
                 with path.open(encoding="utf-8", errors="replace") as stream:
                     lines = stream.read(_LARGEST_IGNORE_FILE).lstrip("\ufeff").splitlines()
                 yield _Rules(folder, _spec(lines, where=str(path)))
@@ -193,8 +197,7 @@ class _Walk:
         real = os.path.realpath(path)
         if real not in self.seen:
             self.seen.add(real)
-            modified = datetime.fromtimestamp(status.st_mtime, tz=UTC)
-            yield FoundFile(path, file_name(path, self.anchor), status.st_size, modified)
+            yield FoundFile(path, file_name(path, self.anchor), status.st_size, moment(status.st_mtime))
 
     def _report(self, path: Path, reason: str) -> None:
         self.problems.append(UnreadableDocument(file_name(path, self.anchor), reason))
@@ -210,24 +213,26 @@ def _is_excluded(entry: os.DirEntry[str], rules: Sequence[_Rules]) -> bool:
     return False
 
 
-def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+def _leads_to_folder(entry: os.DirEntry[str], *, follow: bool = True) -> bool:
     try:
-        return entry.is_dir()
+        return entry.is_dir(follow_symlinks=follow)
     except OSError:
         return False  # a link in a circle
 
 
-def file_name(path: Path, base: Path) -> str:
-    """The name of a file in the index: relative to `base` where it lies below it, absolute where not.
+def file_name(path: Path, base: Path | None = None) -> str:
+    r"""The name of a file in the index: relative to `base` where it lies below it, absolute where not.
 
     /home/me/docs/a.md, base=/home/me -> "docs/a.md"; /mnt/b.md -> "/mnt/b.md"
     """
-    for candidate, anchor in ((path, base), (path.parent.resolve() / path.name, base.resolve())):
-        if candidate.is_relative_to(anchor) and candidate != anchor:
-            path = candidate.relative_to(anchor)
-            break
-    # Names in another encoding than the system's hold bytes that no store takes.
-    name = os.fsencode(path.as_posix()).decode("utf-8", "replace")
+    path = Path(os.path.abspath(path))  # noqa: PTH100 (links stay as the user wrote them)
+    if base is not None:
+        for candidate, anchor in ((path, base), (path.parent.resolve() / path.name, base.resolve())):
+            if candidate.is_relative_to(anchor) and candidate != anchor:
+                path = candidate.relative_to(anchor)
+                break
+    # Names in another encoding than UTF-8 hold bytes that no store takes; spelt out, two of them stay two names.
+    name = os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
     # macOS hands out decomposed names (か + ゛), which no one types.
     return unicodedata.normalize("NFC", name)
 

@@ -14,6 +14,7 @@ import ssl
 import threading
 import time
 import weakref
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,13 +23,17 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from hybridrag.errors import ProviderError
+from hybridrag.models.in_time import in_time
 from hybridrag.models.rate_limit import RateLimit
 
 if TYPE_CHECKING:
     import httpx
 
-MAX_ANSWER_BYTES = 256 << 20
-"""Far above any honest answer; stops a broken service from filling the memory."""
+MAX_ANSWER_BYTES = 32 << 20
+"""Of an answer as text: 64 vectors of 4,096 numbers are 5 MB. As Python values it may take twenty times as much."""
+GRACE_SECONDS = 0.2
+"""For limits of the connection, which say more about what went wrong, to come first."""
+_STEP_BYTES = 1 << 20
 LONGEST_PAUSE_SECONDS = 20.0
 _REASON_CHARS = 200
 _HOST = re.compile(r"\w+://(?:[^/?#]*@)?([^/?#]+)")
@@ -66,7 +71,9 @@ class JsonService:
         headers: Mapping[str, str] | None = None,
         patience: Patience | None = None,
         requests_per_minute: int = 0,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
+        self._max_answer_bytes = max_answer_bytes
         self._base_url = base_url.rstrip("/")
         self._api_key = api_key
         self._key_setting = key_setting
@@ -119,10 +126,12 @@ class JsonService:
 
         left = deadline - time.monotonic()
         timeout = min(self._patience.timeout_seconds, max(left, 0.001))
-        started = time.monotonic()
         try:
-            with self._ask(path, body, timeout) as response:
-                content = b"".join(self._read(response, started + timeout))
+            response, content = in_time(lambda: self._exchange(path, body, timeout), timeout + GRACE_SECONDS)
+        except TimeoutError as cause:
+            # Headers that trickle in obey no limit of the connection; without it their thread ends too.
+            self.close()
+            raise _TryAgain(f"no answer within {timeout:.3g} s") from cause
         except httpx.TimeoutException as cause:
             raise _TryAgain(f"no answer within {timeout:.3g} s") from cause
         except httpx.ConnectError as cause:
@@ -133,20 +142,46 @@ class JsonService:
             raise self.error(f"{type(cause).__name__} when asking it", hint="Check its address.") from cause
         return self._judge(response, content)
 
+    def _exchange(self, path: str, body: Mapping[str, Any], timeout: float) -> tuple[httpx.Response, bytes]:
+        until = time.monotonic() + timeout
+        with self._ask(path, body, timeout) as response:
+            return response, b"".join(self._read(response, until))
+
     def _ask(self, path: str, body: Mapping[str, Any], timeout: float) -> AbstractContextManager[httpx.Response]:
         return self._open_client().stream("POST", self._base_url + path, json=body, timeout=timeout)
 
     def _read(self, response: httpx.Response, until: float) -> Iterator[bytes]:
         """The body, as long as it comes in time and stays within reason."""
         size = 0
-        for block in response.iter_bytes():
+        for block in self._unpacked(response):
             size += len(block)
-            if size > MAX_ANSWER_BYTES:
-                raise self.error(f"it answered with more than {MAX_ANSWER_BYTES >> 20} MB")
+            if size > self._max_answer_bytes:
+                raise self.error(f"it answered with more than {self._max_answer_bytes:,} bytes")
             if time.monotonic() > until:
                 # httpx counts the time between two blocks; a trickle would never end.
                 raise _TryAgain("its answer came too slowly")
             yield block
+
+    def _unpacked(self, response: httpx.Response) -> Iterator[bytes]:
+        """The blocks of the body, unpacked in steps; httpx would unpack each whole, and packings inside packings."""
+        packing = response.headers.get("content-encoding", "identity").strip().lower()
+        if packing not in {"gzip", "identity"}:
+            raise self.error(f"its answer is packed as {packing!r}, which nobody asked for")
+        inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        for block in response.iter_raw():
+            if packing == "identity":
+                yield block
+                continue
+            left = block
+            while left and not inflater.eof:
+                yield self._inflated(inflater, left)
+                left = inflater.unconsumed_tail
+
+    def _inflated(self, inflater: zlib._Decompress, block: bytes) -> bytes:
+        try:
+            return inflater.decompress(block, _STEP_BYTES)
+        except zlib.error as cause:
+            raise self.error("its answer is damaged") from cause
 
     def _judge(self, response: httpx.Response, content: bytes) -> Any:
         status = response.status_code
@@ -223,7 +258,9 @@ class JsonService:
         with self._lock:
             if self._client is None:
                 key = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
-                self._client = httpx.Client(headers={**key, **self._headers}, follow_redirects=False)
+                self._client = httpx.Client(
+                    headers={"Accept-Encoding": "gzip", **key, **self._headers}, follow_redirects=False
+                )
                 weakref.finalize(self, self._client.close)
             return self._client
 

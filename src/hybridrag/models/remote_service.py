@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hybridrag.models.in_time import in_time
-from hybridrag.models.json_service import JsonService, Patience, _TryAgain
+from hybridrag.models.json_service import GRACE_SECONDS, JsonService, Patience, _TryAgain
 
 if TYPE_CHECKING:
     import httpx
@@ -18,8 +18,6 @@ MAX_ANSWER_BYTES = 8 << 20
 """A hundred scores or web results are a few hundred kilobytes at most."""
 PAUSE_SECONDS = 0.2
 """Somebody waits for the search; a service that needs longer to recover is done without."""
-GRACE_SECONDS = 0.2
-"""For the service's own limits, which say more about what went wrong, to come first."""
 LEAST_SECONDS = 0.001
 BEARER = "Authorization"
 
@@ -55,10 +53,10 @@ class RemoteService(JsonService):
             key_setting=key_setting,
             headers={"Accept": "application/json", **own_header},
             patience=Patience(timeout_seconds, timeout_seconds, max_retries, PAUSE_SECONDS),
+            max_answer_bytes=max_answer_bytes,
         )
         self._secret = key
         self._timeout_seconds = timeout_seconds
-        self._max_answer_bytes = max_answer_bytes
 
     def post(self, path: str, body: Mapping[str, Any], *, within: float | None = None) -> Any:
         """The answer to `body`, parsed; `within` seconds instead of the service's own limit.
@@ -79,7 +77,7 @@ class RemoteService(JsonService):
 
     def _in_time(self, ask: Callable[[], Any], limit: float) -> Any:
         try:
-            return in_time(ask, limit + GRACE_SECONDS)
+            return in_time(ask, limit + 2 * GRACE_SECONDS)
         except TimeoutError as cause:
             raise self.error(f"no answer within {limit:.3g} s") from cause
 
@@ -92,14 +90,6 @@ class RemoteService(JsonService):
         if again.wait_seconds is None and time.monotonic() + seconds >= deadline:
             raise self.error(again.reason, status=again.status)  # its time is spent; a retry was nobody's wish
         super()._wait(seconds, deadline, again, limit=limit)
-
-    def _read(self, response: httpx.Response, until: float) -> Iterator[bytes]:
-        size = 0
-        for block in super()._read(response, until):
-            size += len(block)
-            if size > self._max_answer_bytes:
-                raise self.error(f"it answered with more than {self._max_answer_bytes:,} bytes")
-            yield block
 
     def _scrub(self, words: str) -> str:
         return words.replace(self._secret, "***") if self._secret else words

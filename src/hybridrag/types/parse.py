@@ -46,7 +46,7 @@ def make_query(query: SearchQuery | str, fields: Mapping[str, object]) -> Search
     Raises:
         InvalidQuery: a field is wrong or belongs nowhere.
     """
-    base: dict[str, object] = {"text": query} if isinstance(query, str) else dict(query)
+    base: dict[str, object] = dict(query) if isinstance(query, SearchQuery) else {"text": query}
     parts: dict[str, dict[str, object]] = {"filters": {}, "options": {}}
     for name, value in fields.items():
         if name in SearchFilters.model_fields:

@@ -143,6 +143,9 @@ class SearchFilters(Model):
     @field_validator("file_ids", "file_types", "workspace_ids", "entity_types")
     @classmethod
     def _empty_means_no_filter(cls, value: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+        if any(re.search("[\ud800-\udfff]", text) for text in value or ()):
+            msg = "holds half a character (a lone surrogate); give it as valid Unicode"
+            raise ValueError(msg)
         return value or None
 
     @property

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from hybridrag import Answer, Citation, parse_query
-from hybridrag.apps.cli.open import open_engine
+from hybridrag.apps.cli.open import check_known, open_engine
 from hybridrag.apps.cli.options import config_option, index_option, json_option
-from hybridrag.apps.cli.output import print_json
+from hybridrag.apps.cli.output import print_json, printable
 from hybridrag.apps.cli.query_options import query_fields, query_options
 
 READ = 10
@@ -28,8 +28,9 @@ def ask(*, text: str, index: Path | None, config: Path | None, as_json: bool, **
 
     The answer is made of the documents' own sentences; where an LLM is set, it writes it, with the same citations.
     """
-    fields = query_fields(text, {**options, "limit": options.get("limit") or READ})
+    fields = query_fields(text, {**options, "limit": READ if options["limit"] is None else options["limit"]})
     with open_engine(index, config, create=False) as engine:
+        check_known(engine, workspaces=options["workspace"], types=options["file_type"])
         answer = engine.answer(parse_query(fields))
     if as_json:
         print_json(answer.model_dump(mode="json"))
@@ -38,11 +39,11 @@ def ask(*, text: str, index: Path | None, config: Path | None, as_json: bool, **
 
 
 def _print(answer: Answer) -> None:
-    click.echo(answer.text)
+    click.echo(printable(answer.text))
     if answer.citations:
         click.echo()
     for citation in answer.citations:
-        click.echo(f"[{citation.number}] {_place(citation)}")
+        click.echo(printable(f"[{citation.number}] {_place(citation)}"))
 
 
 def _place(citation: Citation) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from hybridrag import FileState, IngestReport, SearchFilters
-from hybridrag.apps.cli.open import open_engine, tell_llm
+from hybridrag.apps.cli.open import check_known, open_engine, open_for, tell_llm
 from hybridrag.apps.cli.options import config_option, index_option, json_option, quiet_option, workspace_option
-from hybridrag.apps.cli.output import print_json, print_rows
+from hybridrag.apps.cli.output import print_json, print_rows, printable
 from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
 
 SOME_FAILED = 4
@@ -45,10 +45,12 @@ def add(
     goes on.
     """
     with ExitStack() as stack:
-        engine = stack.enter_context(open_engine(index, config))
+        standard_input = paths == (STANDARD_INPUT,)
+        given = (Path.cwd(),) if standard_input else paths
+        engine = stack.enter_context(open_for(given, index, config))
         stop = stack.enter_context(stop_on_interrupt())
         show = stack.enter_context(progress_bar(quiet=quiet or as_json))
-        if paths == (STANDARD_INPUT,):
+        if standard_input:
             data = sys.stdin.buffer.read()
             report = engine.add(data, name=name or "standard-input.txt", workspace=workspace, on_progress=show)
         else:
@@ -80,7 +82,7 @@ def sync(
     Adds what is new, replaces what changed by its content, removes what is gone. Files from elsewhere stay.
     """
     with ExitStack() as stack:
-        engine = stack.enter_context(open_engine(index, config))
+        engine = stack.enter_context(open_for((folder,), index, config))
         stop = stack.enter_context(stop_on_interrupt())
         show = stack.enter_context(progress_bar(quiet=quiet or as_json))
         report = engine.sync(folder, workspace=workspace, on_progress=show, stop=stop)
@@ -90,7 +92,12 @@ def sync(
 
 @click.command()
 @click.argument("targets", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Remove every file (of the workspace, if one is given).")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Remove every file (of the workspace, if the settings or --workspace name one).",
+)
 @workspace_option
 @index_option
 @config_option
@@ -110,6 +117,7 @@ def remove(
 ) -> None:
     """Forget files with everything that came from them: by path, name, id, or a whole folder."""
     with open_engine(index, config, create=False) as engine:
+        check_known(engine, workspaces=() if workspace is None else (workspace,))
         report = engine.remove(*targets, workspace=workspace, everything=everything)
     _finish(ctx, report, as_json=as_json, quiet=quiet)
 
@@ -125,6 +133,7 @@ def files(
 ) -> None:
     """List the files in the index."""
     with open_engine(index, config, create=False) as engine:
+        check_known(engine, workspaces=() if workspace is None else (workspace,), types=types)
         found = list(engine.files(workspace=workspace, filters=SearchFilters(file_types=types)))
     if as_json:
         print_json([file.model_dump(mode="json") for file in found])
@@ -183,7 +192,7 @@ def _finish(ctx: click.Context, report: IngestReport, *, as_json: bool, quiet: b
         print_json(report.model_dump(mode="json"))
     else:
         for outcome in report.failed:
-            click.echo(f"failed: {outcome.reason}", err=True)
+            click.echo(printable(f"failed: {outcome.reason}"), err=True)
         for note in report.notes:
             click.echo(f"note: {note}", err=True)
         if not quiet:

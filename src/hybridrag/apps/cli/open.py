@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
-from hybridrag import Engine, load_settings
+from hybridrag import Engine, InvalidInput, NotFound, SearchFilters, StoreNotFound, load_settings
 
 
 def open_engine(index: Path | None, config: Path | None, *, create: bool = True) -> Engine:
@@ -14,6 +16,36 @@ def open_engine(index: Path | None, config: Path | None, *, create: bool = True)
     overrides: dict[str, object] = {} if index is None else {"index.path": str(index)}
     settings = load_settings(config, overrides=overrides).settings
     return Engine.open(settings=settings, create=create)
+
+
+def open_for(paths: Sequence[str | Path], index: Path | None, config: Path | None) -> Engine:
+    """The engine to take these paths in; made if missing, but not for paths of which none exists.
+
+    Raises:
+        InvalidInput: there is no index yet, and none of the paths.
+    """
+    exists = any(os.path.lexists(path) for path in paths)
+    try:
+        return open_engine(index, config, create=exists)
+    except StoreNotFound as cause:
+        raise InvalidInput(
+            f"There is no file or folder {paths[0]}; no index was made.", hint="Check the path."
+        ) from cause
+
+
+def check_known(engine: Engine, *, workspaces: Iterable[str] = (), types: Iterable[str] = ()) -> None:
+    """Say so where nothing can be found because a name is not in the index, instead of finding nothing.
+
+    Raises:
+        NotFound: no such workspace, or no file of such a type.
+    """
+    for space in workspaces:
+        known = engine.status().workspaces
+        if space not in known:
+            raise NotFound("workspace", space, hint=f"There are: {', '.join(known) or 'none'}.")
+    for kind in types:
+        if next(iter(engine.files(filters=SearchFilters(file_types=(kind,)))), None) is None:
+            raise NotFound("file of type", kind, hint="Types look like text/markdown or text/*; see: hybridrag files")
 
 
 def tell_llm(engine: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -19,11 +20,20 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=not encoding.startswith("utf")))
 
 
+def printable(text: str) -> str:
+    r"""Text of a document or a file name, without what a terminal would obey: colours, titles, cursor moves.
+
+    "a\x1b[2Jb" -> "a\ufffd[2Jb"; line ends and tabs stay
+    """
+    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
+
+
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     r"""A table on a terminal; in a pipe, columns that `awk` and a diff can read.
 
     ("key", "value"), [("a", "1"), ("long", "2")] -> "key   value\na     1\nlong  2"
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _print_table(headings, rows)
         return

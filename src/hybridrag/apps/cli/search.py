@@ -18,9 +18,9 @@ from hybridrag import (
     StepState,
     parse_query,
 )
-from hybridrag.apps.cli.open import open_engine
+from hybridrag.apps.cli.open import check_known, open_engine
 from hybridrag.apps.cli.options import config_option, index_option, json_option
-from hybridrag.apps.cli.output import print_json
+from hybridrag.apps.cli.output import print_json, printable
 from hybridrag.apps.cli.query_options import query_fields, query_options
 
 SHOWN = 10
@@ -36,8 +36,9 @@ SHOWN = 10
 @json_option
 def search(*, text: str, explain: bool, index: Path | None, config: Path | None, as_json: bool, **options: Any) -> None:
     """Find the passages that answer a question, by keyword, meaning and knowledge graph."""
-    fields = query_fields(text, {**options, "limit": options.get("limit") or SHOWN})
+    fields = query_fields(text, {**options, "limit": SHOWN if options["limit"] is None else options["limit"]})
     with open_engine(index, config, create=False) as engine:
+        check_known(engine, workspaces=options["workspace"], types=options["file_type"])
         result = engine.search(parse_query(fields), explain=explain)
     if as_json:
         print_json(result.model_dump(mode="json"))
@@ -66,7 +67,7 @@ def _print_reasons(item: SearchResultItem) -> None:
     """Which search found it, at what rank, by way of what; and what later stages made of it."""
     for found in item.found_by:
         via = f" by way of {' > '.join(found.path)}" if found.path else ""
-        click.echo(_dim(f"     {found.strategy}: rank {found.rank}, score {found.score:.3f}{via}"))
+        click.echo(_dim(f"     {found.strategy}: rank {found.rank}, score {found.score:.3f}{printable(via)}"))
     if item.relevance.rerank is not None:
         click.echo(_dim(f"     reranked: {item.relevance.rerank:.3f}"))
     if item.relevance.crag is not None:
@@ -83,7 +84,7 @@ def _print_verdict(result: SearchResult) -> None:
     judged = result.sufficiency
     if result.results and judged is not None and not judged.is_sufficient:
         missing = " ".join(judged.missing_info)
-        click.echo(f"The results may not answer the question. {missing}".rstrip())
+        click.echo(printable(f"The results may not answer the question. {missing}").rstrip())
 
 
 def _print_trace(result: SearchResult) -> None:
@@ -100,31 +101,31 @@ def _place(item: SearchResultItem) -> str:
     sources = item.sources
     title = str((item.metadata or {}).get("title") or "")
     if item.type is not SearchResultType.CHUNK:
-        return click.style(f"{title or item.id}", bold=True) + f" ({item.type})"
+        return click.style(printable(title or item.id), bold=True) + f" ({item.type})"
     if sources.external_url:
-        return click.style(sources.external_url, bold=True) + " (from the web)"
+        return click.style(printable(sources.external_url), bold=True) + " (from the web)"
     page = f", page {sources.page}" if sources.page else ""
     lines = f", line {sources.line_start}" if sources.line_start else ""
     headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
-    return click.style(f"{sources.file_name}{page}{lines}", bold=True) + headings
+    return click.style(printable(f"{sources.file_name}{page}{lines}"), bold=True) + printable(headings)
 
 
 def _shown(item: SearchResultItem) -> str:
     """The fragment with its matches marked, on one line; the start of the text where nothing matched by word."""
     if not item.highlights:
-        start = " ".join(item.content.text.split())
+        start = printable(" ".join(item.content.text.split()))
         return start[:200] + ("..." if len(start) > 200 else "")
     return " ".join(_marked(item.highlights[0]).split())
 
 
 def _marked(highlight: Highlight) -> str:
     parts: list[str] = []
-    place = 0
+    fragment, place = printable(highlight.fragment), 0
     for offset in highlight.offsets:
-        parts.append(highlight.fragment[place : offset.start])
-        parts.append(click.style(highlight.fragment[offset.start : offset.end], fg="yellow", bold=True))
+        parts.append(fragment[place : offset.start])
+        parts.append(click.style(fragment[offset.start : offset.end], fg="yellow", bold=True))
         place = offset.end
-    return "".join([*parts, highlight.fragment[place:]])
+    return "".join([*parts, fragment[place:]])
 
 
 def _dim(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from hybridrag.errors import StoreBusy, StoreCorrupt, StoreError, StoreNotFound
-from hybridrag.stores.embedded.schema import create_or_migrate
+from hybridrag.stores.embedded.schema import create_or_migrate, is_current
 
 DATABASE_NAME = "store.db"
 
@@ -41,16 +42,23 @@ class Database:
         self._write_lock = threading.Lock()
         self._closed = False
         self._reading = threading.local()
+        self._process = os.getpid()
         if not create and not self.path.exists():
             raise StoreNotFound(folder)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            # Whoever may read the documents is not known here: nobody else gets to read the index.
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as cause:
             raise StoreError(
                 folder,
                 f"The index directory {folder} cannot be made: {cause.strerror}.",
                 hint="Choose another --index.",
             ) from cause
+        if self.path.exists():
+            # A reader never waits for a writer: the write lock is taken only to make or migrate the tables.
+            with self.read() as connection:
+                if is_current(connection):
+                    return
         with self.write() as connection:
             create_or_migrate(connection, folder)
 
@@ -81,6 +89,7 @@ class Database:
         FTS5 keeps the layout of its index per connection, and its integrity check trusts what it kept: on a connection
         that read before another process merged the index, it reports damage that is not there.
         """
+        self._check_process()
         with self._translated():
             connection = self._connect()
             try:
@@ -114,6 +123,8 @@ class Database:
 
     def close(self) -> None:
         """Close every idle connection; the last one folds the write-ahead log back into the file."""
+        if os.getpid() != self._process:
+            return  # the connections belong to the process that opened them
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -124,8 +135,18 @@ class Database:
         """The database with its log."""
         return sum(path.stat().st_size for path in self.folder.glob(f"{DATABASE_NAME}*") if path.is_file())
 
+    def _check_process(self) -> None:
+        """SQLite's connections do not survive a fork: what is written through them afterwards may be lost."""
+        if os.getpid() != self._process:
+            raise StoreError(
+                self.folder,
+                f"The index at {self.folder} was opened by another process, before a fork.",
+                hint="Open it again in this process with Engine.open().",
+            )
+
     @contextmanager
     def _connection(self) -> Iterator[apsw.Connection]:
+        self._check_process()
         with self._lock:
             if self._closed:
                 raise StoreError(self.folder, "This index was closed.", hint="Open it again with Engine.open().")
@@ -144,9 +165,16 @@ class Database:
                 connection.close()
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(str(self.path))
-        connection.set_busy_timeout(int(self._busy_timeout * 1000))
-        connection.pragma("journal_mode", "wal")
+        if self._is_read_only():
+            # Without a log there is nothing to share with writers, and none can come.
+            address = f"{self.path.absolute().as_uri()}?immutable=1"
+            connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        else:
+            connection = apsw.Connection(str(self.path))
+            connection.set_busy_timeout(int(self._busy_timeout * 1000))
+            connection.pragma("journal_mode", "wal")
+            # Removed text is overwritten, not only marked as free.
+            connection.pragma("secure_delete", "ON")
         # FULL: what was acknowledged survives a power cut too, for under a millisecond per file.
         connection.pragma("synchronous", "FULL")
         connection.pragma("foreign_keys", "ON")
@@ -155,6 +183,14 @@ class Database:
         connection.pragma("temp_store", "MEMORY")
         self._prepare(connection)
         return connection
+
+    def _is_read_only(self) -> bool:
+        """Whether it lies where this process cannot write, such as a read-only medium, with nothing left in its log."""
+        log = self.path.with_name(f"{DATABASE_NAME}-wal")
+        if not self.path.exists() or (log.exists() and log.stat().st_size):
+            return False
+        effective = os.access in os.supports_effective_ids
+        return not all(os.access(path, os.W_OK, effective_ids=effective) for path in (self.path, self.folder))
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -168,10 +204,22 @@ class Database:
         except apsw.FullError as cause:
             raise StoreError(
                 self.folder,
-                f"The disk with {self.folder} is full; nothing was changed.",
+                f"The disk with {self.folder} is full; what was being written was undone, what was there before stays.",
                 hint="Free some space and retry.",
             ) from cause
-        except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.PermissionsError) as cause:
+        except apsw.ReadOnlyError as cause:
+            raise StoreError(
+                self.folder,
+                f"The index at {self.folder} can be read but not written.",
+                hint="Check its permissions, or copy it to where you may write.",
+            ) from cause
+        except apsw.IOError as cause:
+            raise StoreError(
+                self.folder,
+                f"Reading or writing the index at {self.folder} failed: {cause}.",
+                hint="Check the disk and its limits.",
+            ) from cause
+        except (apsw.CantOpenError, apsw.PermissionsError) as cause:
             raise StoreError(
                 self.folder, f"The index at {self.folder} cannot be opened: {cause}.", hint="Check its permissions."
             ) from cause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,6 @@ import apsw
 import numpy as np
 
 from hybridrag.protocols import EntityRow, Keys
-from hybridrag.stores.embedded.sql import marks
 from hybridrag.types.queries import SearchFilters
 
 
@@ -75,9 +75,8 @@ def compile_filter(connection: apsw.Connection, filters: SearchFilters | None) -
         sql = f"SELECT key FROM files WHERE {where} ORDER BY key"  # noqa: S608 (conditions hold no user text)
         file_keys = _keys(connection.execute(sql, values))
     if filters.entity_types:
-        types = [kind.lower() for kind in filters.entity_types]
-        sql = f"SELECT DISTINCT chunk_key FROM mentions WHERE type IN ({marks(types)}) ORDER BY 1"  # noqa: S608 (marks)
-        chunk_keys = _keys(connection.execute(sql, types))
+        sql = "SELECT DISTINCT chunk_key FROM mentions WHERE type IN (SELECT atom FROM json_each(?)) ORDER BY chunk_key"
+        chunk_keys = _keys(connection.execute(sql, (_listed(kind.lower() for kind in filters.entity_types),)))
     return CompiledFilter(file_keys=file_keys, chunk_keys=chunk_keys)
 
 
@@ -91,11 +90,11 @@ def file_conditions(filters: SearchFilters) -> tuple[str, list[str | float]]:
     values: list[str | float] = []
     for column, wanted in (("id", filters.file_ids), ("workspace", filters.workspace_ids)):
         if wanted:
-            conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
-            values.extend(str(value) for value in wanted)
+            conditions.append(f"{column} IN (SELECT atom FROM json_each(?))")  # noqa: S608 (a column name)
+            values.append(_listed(str(value) for value in wanted))
     if filters.file_types:
-        conditions.append("(" + " OR ".join(["mime_type GLOB ?"] * len(filters.file_types)) + ")")
-        values.extend(_glob(pattern) for pattern in filters.file_types)
+        conditions.append("EXISTS (SELECT 1 FROM json_each(?) WHERE mime_type GLOB atom)")
+        values.append(_listed(_glob(pattern) for pattern in filters.file_types))
     if filters.date_range:
         if filters.date_range.start:
             conditions.append("dated >= ?")
@@ -104,6 +103,11 @@ def file_conditions(filters: SearchFilters) -> tuple[str, list[str | float]]:
             conditions.append("dated <= ?")
             values.append(filters.date_range.end.timestamp())
     return " AND ".join(conditions), values
+
+
+def _listed(values: Iterable[str]) -> str:
+    """Values as one parameter: SQLite limits their number and takes no lone surrogates."""
+    return json.dumps([value.encode("utf-8", "replace").decode() for value in values])
 
 
 def _glob(pattern: str) -> str:

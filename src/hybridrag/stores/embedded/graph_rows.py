@@ -26,6 +26,11 @@ MAX_EQUATED = 8
 so many names, and one label would make all that it stands behind one entity."""
 
 
+MAX_COMPARED = 64
+"""Names that a new one is compared with, the oldest first. Where more share all but one word, a letter or two tell
+different people and parts apart, and comparing all with all would hold the write lock for minutes."""
+
+
 def register_probe_tokenizer(connection: apsw.Connection) -> None:
     """Teach a connection the tokenizer of the probes table: terms come ready made."""
     connection.register_fts5_tokenizer("hybridrag_probe", lambda _connection, _arguments: _split)
@@ -202,8 +207,9 @@ class GraphWriter:
             return
         for block in sorted(self._resemblance.blocks(norm)):
             mates: list[tuple[Any, ...]] = self._connection.execute(
-                "SELECT n.key, n.norm FROM name_blocks b JOIN names n ON n.key = b.name_key WHERE b.block = ?",
-                (block,),
+                "SELECT n.key, n.norm FROM name_blocks b JOIN names n ON n.key = b.name_key WHERE b.block = ? "
+                "ORDER BY b.name_key LIMIT ?",
+                (block, MAX_COMPARED),
             ).fetchall()
             self._connection.execute("INSERT OR IGNORE INTO name_blocks VALUES (?, ?)", (block, key))
             for mate, other in mates:

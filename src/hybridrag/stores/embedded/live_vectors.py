@@ -68,7 +68,8 @@ class LiveVectors:
         self._setting = setting
         self._index: VectorIndex | None = None
         self._state: _State | None = None
-        self._file_keys: dict[str, Keys] | None = None
+        self._owners: tuple[int, Keys, Keys] | None = None
+        """Generation, every chunk, and the file of each."""
         self._unsaved = 0
         self._guard = _SharedLock()
 
@@ -101,7 +102,6 @@ class LiveVectors:
             if self._state is not None and self._state.generation > now.generation:
                 # Another thread moved on with a newer snapshot; what it dropped is dropped from results anyway.
                 return
-            self._file_keys = None
             if now.last_key == 0 and now.epoch == 0 and not _dimension(connection):
                 self._state = now
                 return
@@ -113,8 +113,8 @@ class LiveVectors:
     def save(self, connection: apsw.Connection, *, force: bool = False) -> bool:
         """Write the index beside the database when enough has changed; whether it was written.
 
-        Only an optimisation for the next process that opens the store: another process saving at the same time, or
-        a crash in the middle, loses nothing.
+        Only an optimisation for the next process that opens the store: another process saving at the same time, a
+        crash in the middle, or a folder that cannot be written loses nothing.
         """
         self.refresh(connection)
         with self._guard.alone():
@@ -123,11 +123,11 @@ class LiveVectors:
                 return False
             if not force and self._unsaved < max(SAVE_AFTER_CHANGES, SAVE_AFTER_SHARE * len(index)):
                 return False
-            self._folder.mkdir(parents=True, exist_ok=True)
             try:
+                self._folder.mkdir(parents=True, exist_ok=True)
                 with FileLock(self._folder / "save.lock", timeout=0):
                     index.save(self._folder, stamp=state.stamp())
-            except Timeout:
+            except (Timeout, OSError):
                 return False
             self._unsaved = 0
             return True
@@ -213,14 +213,14 @@ class LiveVectors:
                 [int(key) for key in file_keys],
             )
             return np.array([key for (key,) in rows], dtype=np.int64)
-        owners = self._file_keys
-        if owners is None:
+        generation, owners = _meta(connection, "generation"), self._owners
+        # Threads come with snapshots of different age: what one of them read serves only those of the same.
+        if owners is None or owners[0] != generation:
             pairs = connection.execute("SELECT key, file_key FROM chunks ORDER BY key").fetchall()
             table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-            owners = {"chunk": table[:, 0].copy(), "file": table[:, 1].copy()}
-            self._file_keys = owners
-        passes = np.isin(owners["file"], file_keys)
-        return owners["chunk"][passes]
+            owners = self._owners = (generation, table[:, 0].copy(), table[:, 1].copy())
+        _, chunks, files = owners
+        return chunks[np.isin(files, file_keys)]
 
 
 class _SharedLock:

@@ -176,8 +176,8 @@ def forget_chunks(connection: apsw.Connection, keys: Sequence[int], generation: 
         return
     rows = [(key,) for key in keys]
     terms.forget_chunks(connection, keys)
-    connection.executemany("DELETE FROM token_vectors WHERE chunk_key = ?", rows)
-    connection.executemany("DELETE FROM vectors WHERE chunk_key = ?", rows)
+    for table in ("token_vectors", "vectors", "staged_token_vectors", "staged_vectors"):
+        connection.executemany(f"DELETE FROM {table} WHERE chunk_key = ?", rows)  # noqa: S608 (constants)
     connection.executemany("DELETE FROM chunks WHERE key = ?", rows)
     connection.executemany(
         "INSERT INTO removed_chunks (key, generation) VALUES (?, ?)", [(key, generation) for key in keys]

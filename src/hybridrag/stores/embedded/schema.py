@@ -135,6 +135,11 @@ MIGRATIONS: Mapping[int, Migration] = {1: _add_graph, 2: _add_token_vectors}
 """From that format to the next."""
 
 
+def is_current(connection: apsw.Connection) -> bool:
+    """Whether the database is one of ours in the current format: nothing has to be made or migrated."""
+    return (connection.pragma("application_id"), connection.pragma("user_version")) == (APPLICATION_ID, FORMAT)
+
+
 def create_or_migrate(
     connection: apsw.Connection,
     path: Path,
