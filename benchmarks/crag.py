@@ -30,7 +30,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from benchmarks.report import Table
-from hybridrag import CORRECTIVE, KEYWORD, Dataset, Embedder, Engine, SearchResult, load_dataset, load_settings
+from hybridrag import CORRECTIVE, KEYWORD, Embedder, Engine, SearchResult, load_settings
+from hybridrag.evaluate import Dataset, load_dataset
 from hybridrag.evaluate.read_query import Query
 from hybridrag.models.web_search import load_web_search
 from hybridrag.testing.services import public_names

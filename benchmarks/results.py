@@ -27,8 +27,8 @@ from benchmarks.results_run import Keep, code_hash, kept_run, run_set
 from benchmarks.results_sets import SETS, ResultSet
 from benchmarks.results_tables import DEFAULT, Measured, tables
 from benchmarks.themes import ask, covered, theme_sets
-from hybridrag import EvalRun
 from hybridrag.errors import RAGError
+from hybridrag.evaluate import EvalRun
 from hybridrag.protocols import Embedder
 
 CACHE = Path("bench-results") / "results"

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from benchmarks.peers.runners.common import bytes_below, peak_mib
 from benchmarks.results_run import settings_with
-from hybridrag import Engine, load_dataset
+from hybridrag import Engine
+from hybridrag.evaluate import load_dataset
 from hybridrag.parts import make_llm
 
 KIB = 1024

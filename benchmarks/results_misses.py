@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybridrag import EvalRun
+from hybridrag.evaluate import EvalRun
 from hybridrag.evaluate.runs import AskedQuery, QueryOutcome
 from hybridrag.evaluate.score import outcomes_of
 from hybridrag.language.normalise import fold

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from benchmarks.report import machine
 from benchmarks.results_sets import ResultSet
-from hybridrag import RECIPES, Dataset, Engine, EvalRun, EvalSearch, EvalSetting, Settings, __version__, run_searches
+from hybridrag import RECIPES, Engine, Settings, __version__
 from hybridrag.apps.cli.evaluate import search_with, take_in
 from hybridrag.config import load_settings
 from hybridrag.errors import InvalidInput
+from hybridrag.evaluate import Dataset, EvalRun, EvalSearch, EvalSetting, run_searches
 from hybridrag.graph.extract import RULES_VERSION
 from hybridrag.protocols import Embedder
 from hybridrag.recipes import HYBRID, HYBRID_NO_RERANK, Recipe

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hybridrag import Dataset, load_dataset
+from hybridrag.evaluate import Dataset, load_dataset
 from hybridrag.evaluate.read_query import Query
 from hybridrag.types.sources import TextDocument
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.results_misses import DEEP, FIRST, KINDS, NEAR, Miss
 from benchmarks.results_run import LATE, QUALITY, RRF, SMALL_ALONE
 from benchmarks.results_sets import LOCAL, MERGED, RELATIONSHIP, ResultSet
-from hybridrag import BootstrapInterval, EvalRun, PairedDifference, bootstrap_interval, paired_difference
+from hybridrag.evaluate import BootstrapInterval, EvalRun, PairedDifference, bootstrap_interval, paired_difference
 from hybridrag.evaluate.metrics import all_evidence_at
 from hybridrag.evaluate.resample import RESAMPLES, SEED
 from hybridrag.evaluate.score import metric_values, outcomes_of

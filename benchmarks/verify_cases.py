@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.crag import documents_of, serve
-from hybridrag import CORRECTIVE, Engine, SearchFilters, SearchOptions, SearchQuery, load_dataset
+from hybridrag import CORRECTIVE, Engine, SearchFilters, SearchOptions, SearchQuery
 from hybridrag.config import Settings, load_settings
+from hybridrag.evaluate import load_dataset
 from hybridrag.language.tokenise import index_terms, query_terms
 from hybridrag.models.web_search import load_web_search
 from hybridrag.protocols import Candidate, Embedder, Question

@@ -11,20 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from hybridrag import (
-    Answer,
-    Engine,
-    RAGError,
-    SearchResult,
-    SearchResultItem,
-    SearchResultSources,
-    StepState,
-    load_settings,
-    should_generate,
-)
+from hybridrag import Answer, Engine, RAGError, SearchResult, SearchResultItem, StepState, load_settings
 from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.metrics import all_evidence_at, documents_in_order, themes_covered_at
 from hybridrag.evaluate.read_query import Query
+from hybridrag.types.results import SearchResultSources, should_generate
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 DOCUMENTS: Final = (SAMPLE / "en", SAMPLE / "ja")

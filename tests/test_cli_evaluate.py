@@ -14,7 +14,7 @@ from hybridrag.apps.cli import main
 from hybridrag.apps.cli import tune as cli_tune
 from hybridrag.evaluate.resample import paired_difference
 from hybridrag.evaluate.runs import EvalRun
-from hybridrag.evaluate.tune import Tuned
+from hybridrag.evaluate.tuning import Tuned
 from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.types.sources import TextDocument
 

@@ -11,7 +11,7 @@ import pytest
 from evaluate_builders import write_dataset
 from hybridrag.config import load_settings
 from hybridrag.evaluate.datasets import load_dataset
-from hybridrag.evaluate.tune import (
+from hybridrag.evaluate.tuning import (
     TUNE_KNOBS,
     RememberingEmbedder,
     SettingsChoice,

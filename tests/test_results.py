@@ -16,7 +16,7 @@ from benchmarks.results_sets import LOCAL, RELATIONSHIP, SETS, ResultSet, answer
 from benchmarks.results_tables import Measured, accuracy, merged_losses, tables
 from benchmarks.themes import Case, covered
 
-from hybridrag import EvalRun, load_dataset
+from hybridrag.evaluate import EvalRun, load_dataset
 from hybridrag.evaluate.runs import AskedQuery, QueryOutcome, RecipeRun
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.sources import TextDocument

@@ -10,22 +10,13 @@ import pytest
 
 from evaluate_builders import write_dataset, write_lines
 from evaluate_home import settle_in
-from hybridrag import (
-    Candidate,
-    Engine,
-    Judgement,
-    Question,
-    RecordingJudge,
-    check_labelled,
-    cross_validate_fit,
-    load_dataset,
-    load_search_judge,
-    load_settings,
-)
+from hybridrag import Engine, load_settings
 from hybridrag.apps.cli import main
 from hybridrag.apps.cli import tune_judge as cli
 from hybridrag.errors import InvalidInput, InvalidSettings, ProviderError
-from hybridrag.evaluate.fit_judge import DEALS, FOLDS, JudgedQuestion, Sufficient, held_out
+from hybridrag.evaluate import RecordingJudge, check_labelled, cross_validate_fit, load_dataset, load_search_judge
+from hybridrag.evaluate.judge_fits import DEALS, FOLDS, JudgedQuestion, Sufficient, held_out
+from hybridrag.protocols import Candidate, Judgement, Question
 from hybridrag.result import Err, Ok, Result
 from hybridrag.verify.fitted import Fitted
 from hybridrag.verify.judge import LocalJudge

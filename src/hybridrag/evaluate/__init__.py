@@ -1,1 +1,181 @@
-"""Metrics, data sets, runs, reports."""
+"""Evaluation: metrics, data sets, runs and reports, judges, tuning.
+
+`from hybridrag.evaluate import ...` is its whole public API; like the engine's, a name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hybridrag.lazy import load_name
+
+if TYPE_CHECKING:
+    from hybridrag.evaluate.accuracy import Confusion, CoveragePoint, abstention_curve, area_under_curve, confusion
+    from hybridrag.evaluate.agreement import JudgeAgreement, LabelledCase, judge_agreement, read_labelled_cases
+    from hybridrag.evaluate.answering import ANSWER_METRICS, AnswerRow, EvalAnswer, run_answers, score_answers
+    from hybridrag.evaluate.datasets import Dataset, load_dataset
+    from hybridrag.evaluate.generation import answer_relevancy, context_precision, context_recall, faithfulness
+    from hybridrag.evaluate.judge_fits import (
+        JudgedQuestion,
+        JudgeGain,
+        JudgeScore,
+        RecordingJudge,
+        check_labelled,
+        cross_validate_fit,
+        judge_questions,
+    )
+    from hybridrag.evaluate.judgements import Judgements, judgements_of
+    from hybridrag.evaluate.metrics import (
+        all_evidence_at,
+        average_precision,
+        ndcg_at,
+        precision_at,
+        recall_at,
+        reciprocal_rank_at,
+        themes_covered_at,
+    )
+    from hybridrag.evaluate.report import write_report
+    from hybridrag.evaluate.resample import BootstrapInterval, PairedDifference, bootstrap_interval, paired_difference
+    from hybridrag.evaluate.runs import (
+        AnswerOutcome,
+        EvalRun,
+        EvalSearch,
+        EvalSetting,
+        QueryOutcome,
+        RecipeRun,
+        run_searches,
+    )
+    from hybridrag.evaluate.score import (
+        ALL_QUESTIONS,
+        METRICS,
+        ScoreRow,
+        compare_runs,
+        metric_values,
+        outcomes_of,
+        score_run,
+    )
+    from hybridrag.evaluate.support import LlmJudge, LocalJudge, SupportJudge
+    from hybridrag.evaluate.tuning import (
+        TUNE_KNOBS,
+        RememberingEmbedder,
+        SettingsChoice,
+        Tuned,
+        TuneKnob,
+        TuneMeasure,
+        TuneTrial,
+        choice_as_toml,
+        dataset_halves,
+        tune,
+    )
+    from hybridrag.parts import load_judge, load_search_judge, load_support_judge
+    from hybridrag.verify.fitted import Fitted, fit_judge, read_fitted
+
+__all__ = [
+    "ALL_QUESTIONS",
+    "ANSWER_METRICS",
+    "METRICS",
+    "TUNE_KNOBS",
+    "AnswerOutcome",
+    "AnswerRow",
+    "BootstrapInterval",
+    "Confusion",
+    "CoveragePoint",
+    "Dataset",
+    "EvalAnswer",
+    "EvalRun",
+    "EvalSearch",
+    "EvalSetting",
+    "Fitted",
+    "JudgeAgreement",
+    "JudgeGain",
+    "JudgeScore",
+    "JudgedQuestion",
+    "Judgements",
+    "LabelledCase",
+    "LlmJudge",
+    "LocalJudge",
+    "PairedDifference",
+    "QueryOutcome",
+    "RecipeRun",
+    "RecordingJudge",
+    "RememberingEmbedder",
+    "ScoreRow",
+    "SettingsChoice",
+    "SupportJudge",
+    "TuneKnob",
+    "TuneMeasure",
+    "TuneTrial",
+    "Tuned",
+    "abstention_curve",
+    "all_evidence_at",
+    "answer_relevancy",
+    "area_under_curve",
+    "average_precision",
+    "bootstrap_interval",
+    "check_labelled",
+    "choice_as_toml",
+    "compare_runs",
+    "confusion",
+    "context_precision",
+    "context_recall",
+    "cross_validate_fit",
+    "dataset_halves",
+    "faithfulness",
+    "fit_judge",
+    "judge_agreement",
+    "judge_questions",
+    "judgements_of",
+    "load_dataset",
+    "load_judge",
+    "load_search_judge",
+    "load_support_judge",
+    "metric_values",
+    "ndcg_at",
+    "outcomes_of",
+    "paired_difference",
+    "precision_at",
+    "read_fitted",
+    "read_labelled_cases",
+    "recall_at",
+    "reciprocal_rank_at",
+    "run_answers",
+    "run_searches",
+    "score_answers",
+    "score_run",
+    "themes_covered_at",
+    "tune",
+    "write_report",
+]
+
+_NAMES_BY_MODULE = {
+    "evaluate.accuracy": "Confusion CoveragePoint abstention_curve area_under_curve confusion",
+    "evaluate.agreement": "JudgeAgreement LabelledCase judge_agreement read_labelled_cases",
+    "evaluate.answering": "ANSWER_METRICS AnswerRow EvalAnswer run_answers score_answers",
+    "evaluate.datasets": "Dataset load_dataset",
+    "evaluate.judge_fits": "JudgeGain JudgeScore JudgedQuestion RecordingJudge check_labelled cross_validate_fit "
+    "judge_questions",
+    "evaluate.generation": "answer_relevancy context_precision context_recall faithfulness",
+    "evaluate.judgements": "Judgements judgements_of",
+    "evaluate.metrics": "all_evidence_at average_precision ndcg_at precision_at recall_at reciprocal_rank_at "
+    "themes_covered_at",
+    "evaluate.report": "write_report",
+    "evaluate.resample": "BootstrapInterval PairedDifference bootstrap_interval paired_difference",
+    "evaluate.runs": "AnswerOutcome EvalRun EvalSearch EvalSetting QueryOutcome RecipeRun run_searches",
+    "evaluate.score": "ALL_QUESTIONS METRICS ScoreRow compare_runs metric_values outcomes_of score_run",
+    "evaluate.support": "LlmJudge LocalJudge SupportJudge",
+    "evaluate.tuning": "RememberingEmbedder SettingsChoice TUNE_KNOBS TuneKnob TuneMeasure TuneTrial Tuned "
+    "choice_as_toml dataset_halves tune",
+    "parts": "load_judge load_search_judge load_support_judge",
+    "verify.fitted": "Fitted fit_judge read_fitted",
+}
+"""Where each public name lives; the same three places as in `hybridrag/__init__.py`."""
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        return load_name(name, _NAMES_BY_MODULE, globals())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

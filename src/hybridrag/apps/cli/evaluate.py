@@ -17,12 +17,7 @@ import click
 from hybridrag import (
     RECIPES,
     Answer,
-    Dataset,
     Engine,
-    EvalAnswer,
-    EvalRun,
-    EvalSearch,
-    EvalSetting,
     IngestReport,
     InvalidInput,
     OnProgress,
@@ -30,22 +25,29 @@ from hybridrag import (
     SearchResult,
     Settings,
     __version__,
-    compare_runs,
     find_recipes,
+    load_settings,
+)
+from hybridrag.apps.cli.evaluate_output import print_agreement, print_differences, print_run, run_as_json
+from hybridrag.apps.cli.options import config_option, json_option, quiet_option
+from hybridrag.apps.cli.output import print_json
+from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
+from hybridrag.evaluate import (
+    Dataset,
+    EvalAnswer,
+    EvalRun,
+    EvalSearch,
+    EvalSetting,
+    compare_runs,
     judge_agreement,
     load_dataset,
     load_judge,
-    load_settings,
     load_support_judge,
     read_labelled_cases,
     run_answers,
     run_searches,
     write_report,
 )
-from hybridrag.apps.cli.evaluate_output import print_agreement, print_differences, print_run, run_as_json
-from hybridrag.apps.cli.options import config_option, json_option, quiet_option
-from hybridrag.apps.cli.output import print_json
-from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
 
 INTERRUPTED = 130
 DEFAULT = "run"

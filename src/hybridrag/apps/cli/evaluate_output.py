@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 import click
 
-from hybridrag import (
+from hybridrag.apps.cli.output import print_json, print_rows
+from hybridrag.evaluate import (
     ALL_QUESTIONS,
     ANSWER_METRICS,
     BootstrapInterval,
@@ -22,7 +23,6 @@ from hybridrag import (
     score_answers,
     score_run,
 )
-from hybridrag.apps.cli.output import print_json, print_rows
 
 COLUMNS = ("Recall@5", "Recall@10", "nDCG@10", "MRR@10", "all-evidence@5", "themes@10", "abstains", "falsely-abstains")
 """The metrics of the tables, where they say something; `--json` has all of them."""

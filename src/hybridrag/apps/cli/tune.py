@@ -11,17 +11,17 @@ from pathlib import Path
 
 import click
 
-from hybridrag import (
+from hybridrag import Embedder, Engine, InvalidInput, LoadedSettings, QueryType, Recipe, find_recipes, load_settings
+from hybridrag.apps.cli.evaluate import open_dataset_index, search_with, take_in
+from hybridrag.apps.cli.options import config_option, json_option, quiet_option
+from hybridrag.apps.cli.output import print_json
+from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
+from hybridrag.apps.cli.tune_judge import tune_judge
+from hybridrag.evaluate import (
     METRICS,
     TUNE_KNOBS,
     Dataset,
-    Embedder,
-    Engine,
-    InvalidInput,
-    LoadedSettings,
     PairedDifference,
-    QueryType,
-    Recipe,
     RememberingEmbedder,
     SettingsChoice,
     Tuned,
@@ -30,19 +30,12 @@ from hybridrag import (
     TuneTrial,
     choice_as_toml,
     dataset_halves,
-    find_recipes,
     load_dataset,
-    load_settings,
     metric_values,
     outcomes_of,
     run_searches,
     tune,
 )
-from hybridrag.apps.cli.evaluate import open_dataset_index, search_with, take_in
-from hybridrag.apps.cli.options import config_option, json_option, quiet_option
-from hybridrag.apps.cli.output import print_json
-from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
-from hybridrag.apps.cli.tune_judge import tune_judge
 
 INTERRUPTED = 130
 MOST_COMBINATIONS = 2000

@@ -10,26 +10,22 @@ from pathlib import Path
 
 import click
 
-from hybridrag import (
+from hybridrag import Engine, InvalidInput, Recipe, Settings, load_settings
+from hybridrag.apps.cli.evaluate import open_dataset_index, search_with, take_in
+from hybridrag.apps.cli.output import print_json, print_rows
+from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
+from hybridrag.evaluate import (
     Dataset,
-    Engine,
     Fitted,
-    InvalidInput,
     JudgedQuestion,
     JudgeGain,
-    Recipe,
     RecordingJudge,
-    Settings,
     check_labelled,
     cross_validate_fit,
     fit_judge,
     judge_questions,
     load_search_judge,
-    load_settings,
 )
-from hybridrag.apps.cli.evaluate import open_dataset_index, search_with, take_in
-from hybridrag.apps.cli.output import print_json, print_rows
-from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
 
 INTERRUPTED = 130
 WAYS = {"reasons": False, "reasons and words": True}
