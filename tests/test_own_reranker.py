@@ -27,7 +27,7 @@ from hybridrag.models.own_reranker import (
 from hybridrag.models.unigram import save_vocabulary
 from hybridrag.protocols import Candidate, Question
 from hybridrag.result import Err, Ok
-from hybridrag.testing.promises import check_judge, check_reranker
+from hybridrag.testing.promises import check_reranker
 
 HIDDEN, WIDE, LAYERS, PIECES = 64, 128, 2, 40
 
@@ -56,6 +56,11 @@ def model(request: pytest.FixtureRequest) -> OwnReranker:
     return OwnReranker(request.param, threads=1)
 
 
+@pytest.fixture(scope="module")
+def reader() -> OwnReranker:
+    return OwnReranker("base", threads=1)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize(("question", "passages"), [(ENGLISH, ENGLISH_PASSAGES), (JAPANESE, JAPANESE_PASSAGES)])
 def test_the_passage_that_answers_comes_first(
@@ -67,34 +72,52 @@ def test_the_passage_that_answers_comes_first(
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("question", "passages"), [(ENGLISH, ENGLISH_PASSAGES), (JAPANESE, JAPANESE_PASSAGES)])
-def test_results_without_the_answer_are_less_sufficient(
-    model: OwnReranker, question: Question, passages: list[Candidate]
+@pytest.mark.parametrize(
+    ("question", "passages", "answer"),
+    [(ENGLISH, ENGLISH_PASSAGES, "Koechlin"), (JAPANESE, JAPANESE_PASSAGES, "3776")],
+)
+def test_it_says_which_passage_holds_the_answer_and_where(
+    reader: OwnReranker, question: Question, passages: list[Candidate], answer: str
 ) -> None:
-    whole = model.judge(question, passages).unwrap()
-    part = model.judge(question, [passages[0], passages[2]]).unwrap()
-    assert whole.sufficient > part.sufficient
-    assert whole.relevance[1] == max(whole.relevance)
-    assert len(whole.relevance) == len(passages)
+    readings = [reading for reading in reader.read(question, passages).unwrap() if reading is not None]
+    assert max(readings, key=lambda one: one.holds) is readings[1]
+    assert answer in passages[1].text[readings[1].start : readings[1].end]
 
 
 @pytest.mark.heavy
-def test_it_keeps_the_promises_of_a_reranker_and_of_a_judge(model: OwnReranker) -> None:
+def test_a_question_on_a_passage_of_the_other_language_is_read(reader: OwnReranker) -> None:
+    asked = Question("How high is Mount Fuji?")
+    readings = [reading for reading in reader.read(asked, JAPANESE_PASSAGES).unwrap() if reading is not None]
+    assert max(readings, key=lambda one: one.holds) is readings[1]
+
+
+@pytest.mark.heavy
+def test_neither_a_heading_nor_the_question_itself_is_an_answer(reader: OwnReranker) -> None:
+    faq = candidate("## How do I reset the pump?\n\nHold the green button.", headings=("How do I reset the pump?",))
+    (reading,) = reader.read(Question("How do I reset the pump?"), [faq]).unwrap()
+    assert reading is not None
+    assert reading.start >= faq.text.index("Hold")
+    (nothing,) = reader.read(Question("Reset?"), [candidate("# Reset\n\nReset?")]).unwrap()
+    assert nothing is not None
+    assert nothing.start == nothing.end
+
+
+@pytest.mark.heavy
+def test_it_keeps_the_promises_of_a_reranker(model: OwnReranker) -> None:
     check_reranker(model)
-    check_judge(model)
     assert model.name == f"own-{model.size}"
 
 
 @pytest.mark.heavy
-def test_no_candidates_give_no_scores_and_are_not_sufficient(model: OwnReranker) -> None:
+def test_no_candidates_give_no_scores(model: OwnReranker) -> None:
     assert model.rerank(ENGLISH, []).unwrap().scores == ()
-    assert model.judge(ENGLISH, []).unwrap().sufficient == 0.0
+    assert list(model.read(ENGLISH, []).unwrap()) == []
 
 
 @pytest.mark.heavy
 def test_out_of_time_before_the_first_passage_is_an_error(model: OwnReranker) -> None:
     late = [candidate("Nobody has read this one yet."), candidate("Nor this one.")]
-    for result in (model.rerank(ENGLISH, late, timeout=0.0), model.judge(ENGLISH, late, timeout=0.0)):
+    for result in (model.rerank(ENGLISH, late, timeout=0.0), model.read(ENGLISH, late, timeout=0.0)):
         assert isinstance(result, Err)
         assert isinstance(result.error, DeadlineExceeded)
 
@@ -112,10 +135,9 @@ def test_odd_texts_get_a_score_like_any_other(text: str) -> None:
 @pytest.mark.heavy
 def test_a_pair_is_read_once() -> None:
     model = OwnReranker(threads=1)
-    first = model.logits(ENGLISH.text, [one.text for one in ENGLISH_PASSAGES])
-    assert list(model._known.values()) == first
-    assert model.logits(ENGLISH.text, [ENGLISH_PASSAGES[0].text]) == first[:1]
-    assert len(model._known) == len(first)
+    first = model.tell(ENGLISH.text, ENGLISH_PASSAGES).unwrap()
+    again = model.tell(ENGLISH.text, ENGLISH_PASSAGES).unwrap()
+    assert all(one is other for one, other in zip(first, again, strict=True))
 
 
 def test_title_and_headings_stand_before_the_text_once() -> None:
@@ -125,7 +147,7 @@ def test_title_and_headings_stand_before_the_text_once() -> None:
 
 def test_missing_files_are_said_in_one_sentence(tmp_path: Path) -> None:
     model = OwnReranker(folder=tmp_path)
-    for result in (model.rerank(ENGLISH, ENGLISH_PASSAGES), model.judge(ENGLISH, ENGLISH_PASSAGES)):
+    for result in (model.rerank(ENGLISH, ENGLISH_PASSAGES), model.read(ENGLISH, ENGLISH_PASSAGES)):
         assert isinstance(result, Err)
         assert isinstance(result.error, ModelUnavailable)
         assert "pip install --force-reinstall hybridrag" in str(result.error)
@@ -145,6 +167,7 @@ def random_state(rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
     for name in ("norm", *(f"layers.{layer}.{part}" for layer in range(LAYERS) for part in ("aln", "oln"))):
         state[f"{name}.weight"], state[f"{name}.bias"] = rng.normal(1, 0.1, HIDDEN), rng.normal(0, 0.1, HIDDEN)
     state["pool.weight"], state["pool.bias"] = rng.normal(0, 0.1, (HIDDEN, HIDDEN)), np.zeros(HIDDEN)
+    state["span.weight"], state["span.bias"] = rng.normal(0, 0.3, (2, HIDDEN)), rng.normal(0, 0.1, 2)
     state["answer.weight"], state["answer.bias"] = rng.normal(0, 0.3, (2, HIDDEN)), rng.normal(0, 0.1, 2)
     return {name: value.astype(np.float32) for name, value in state.items()}
 
@@ -169,7 +192,8 @@ def reference(state: dict[str, NDArray[Any]], words: NDArray[Any], question: lis
         wide = dense(value, name + "fi")
         active = wide * 0.5 * (1 + np.vectorize(math.erf)(wide / math.sqrt(2)))
         value = _norm(value + dense(active, name + "fo"), state, name + "oln")
-    return dense(np.tanh(dense(value[0], "pool")), "answer")
+    spans = dense(value, "span")[len(question) + 2 : -1]
+    return dense(np.tanh(dense(value[0], "pool")), "answer"), spans
 
 
 def _norm(value: NDArray[Any], state: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
@@ -201,7 +225,7 @@ def made(tmp_path: Path) -> tuple[Path, dict[str, NDArray[np.float32]]]:
     save(models / "small-0.npz", {name: halves[name] for name in names[:9]})
     save(models / "small-1.npz", {name: halves[name] for name in names[9:]})
     main(work, models, target, ["small"])
-    curves = {"fit": [1, 0], "relevant": [0.5, 0.5, 0], "sufficient": [1, 0, 0]}
+    curves = {"fit": [1, 0], "holds": [1, 0]}
     (target / CALIBRATION_FILE).write_text(json.dumps({"small": {"en": curves, "ja": curves}}))
     return target, read_state(models, "small")
 
@@ -215,8 +239,10 @@ def test_the_exported_model_says_what_the_trained_numbers_say(
     rng = np.random.default_rng(6)
     for length in (1, 7, 30):
         question, passage = rng.integers(4, PIECES, 4).tolist(), rng.integers(4, PIECES, length).tolist()
-        exact = reference(state, words, question, passage)
-        assert engine.answers(question, passage) == pytest.approx(exact, abs=0.05)
+        exact, spans = reference(state, words, question, passage)
+        told = engine.answers(question, passage)
+        assert [told.fit, told.holds] == pytest.approx(exact.tolist(), abs=0.1)
+        assert told.spans == pytest.approx(spans, abs=0.2)
 
 
 def test_an_exported_model_can_be_read_back(made: tuple[Path, dict[str, NDArray[np.float32]]]) -> None:
@@ -251,7 +277,7 @@ def test_a_damaged_graph_is_said_in_one_sentence(made: tuple[Path, dict[str, NDA
     folder, state = made
     export_model(state, folder, "small")
     (folder / "small.onnx").write_bytes(b"no graph")
-    result = OwnReranker(folder=folder).rerank(ENGLISH, ENGLISH_PASSAGES)
+    result = OwnReranker("small", folder=folder).rerank(ENGLISH, ENGLISH_PASSAGES)
     assert isinstance(result, Err)
     shutil.rmtree(folder)
 
@@ -260,8 +286,8 @@ def test_only_the_answers_used_last_are_remembered(
     made: tuple[Path, dict[str, NDArray[np.float32]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hybridrag.models.own_reranker.REMEMBERED", 2)
-    model = OwnReranker(folder=made[0], threads=1)
-    model.logits("abc", ["a", "b", "a", "c"])
+    model = OwnReranker("small", folder=made[0], threads=1)
+    model.tell("abc", [candidate(text) for text in ("a", "b", "a", "c")])
     assert [passage for _, passage in model._known] == ["a", "c"]
 
 

@@ -1,10 +1,9 @@
-"""The vocabulary cut, questions about something else, and the comparison of texts."""
+"""The vocabulary cut, and the comparison of texts."""
 
 from __future__ import annotations
 
 import json
 import lzma
-import random
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training.average import main as average
-from training.calibrate import expected_error, fit_logistic, plot, reliability
-from training.cut import NONE, Cuts, Reader, cut_claims, cut_pairs
 from training.overlap import mark, shared
 from training.ragged import Ragged, load, save
-from training.recase import Recaser, joined
-from training.swap import swap
 from training.texts import JUDGE, PAIRS, PASSAGES, QuickTokenizer, read_left_out, read_rows, squash
 from training.vocabulary import MIN_COUNT, count_pieces, keep_pieces
 
-from hybridrag.evaluate.plots import Line
 from hybridrag.models.e5_weights import find_package_weights, read_weights
 from hybridrag.models.own_reranker import FOLDER, UNKNOWN_ID
 from hybridrag.models.unigram import SPECIAL_PIECES, UnigramTokenizer
@@ -126,108 +119,16 @@ def test_ragged_arrays_come_back_as_they_were(tmp_path: Path) -> None:
     assert found["n"].tolist() == [1, 1]
 
 
-def test_a_swapped_question_asks_about_something_else_in_the_passage() -> None:
-    passage = "In 1900 Alice Brown left Rome. Carol Smith stayed."
-    changed = swap("When did Alice Brown leave?", passage, lang="en", rng=random.Random(1))
-    assert changed in {"When did Carol Smith leave?", "When did Rome leave?"}
-
-
-def test_a_swapped_number_is_another_number() -> None:
-    changed = swap("1842年にミレーはどこに移ったか。", "ミレーは1840年に入選した。", lang="ja", rng=random.Random(3))
-    assert changed is None
-    changed = swap("1842年に何があったか。", "彼は1840年に入選し、1842年に移った。", lang="ja", rng=random.Random(3))
-    assert changed == "1840年に何があったか。"
-
-
-def test_a_direction_is_turned_round() -> None:
-    assert (
-        swap("what was the largest city?", "small.", lang="en", rng=random.Random(1)) == "what was the smallest city?"
-    )
-    assert swap("最初の会長は誰か。", "会長。", lang="ja", rng=random.Random(1)) == "最後の会長は誰か。"
-
-
 def test_texts_that_differ_in_form_only_are_the_same() -> None:
     assert mark("Ｗho is the president of Argentina?") == mark("who is the PRESIDENT of argentina")
     assert shared({mark("Who is the president?")}, ["who is the  president", "Who is the king of it?", "short"]) == 1
     assert squash("New  York") == "newyork"
 
 
-def test_a_logistic_fit_finds_the_side_and_states_its_chances() -> None:
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=4000)
-    labels = (rng.random(4000) < 1 / (1 + np.exp(-(2 * values - 1)))).astype(float)
-    slope, shift = fit_logistic(values[:, None], labels)
-    assert slope == pytest.approx(2, abs=0.35)
-    assert shift == pytest.approx(-1, abs=0.25)
-    chance = 1 / (1 + np.exp(-(slope * values + shift)))
-    assert expected_error(chance, labels) < 0.04
-
-
-def test_what_the_cross_encoder_did_not_read_stays_behind_what_it_read() -> None:
-    from training.evaluate import orders
-
-    from hybridrag.protocols import Candidate
-
-    candidates = [Candidate(str(place), f"text {place}", score) for place, score in enumerate((0.9, 0.8, 0.7))]
-    found = orders(candidates, [0.1, 0.2, 0.3], {"now": [0.1, 0.9, None], "before": [0.9, 0.1, None]})
-    assert [one.id for one in found["searches"]] == ["0", "1", "2"]
-    assert [one.id for one in found["own .7"]] == ["1", "0", "2"]
-    assert [one.id for one in found["own .7 before"]] == ["0", "1", "2"]
-
-
 PIECES = ["▁the", "▁cat", "▁sat", "▁here", ".", "▁a", "▁dog", "▁ran", "▁far", "▁away", "▁who", "▁title", ":", "▁well"]
 
 
-def tokens(text: str) -> list[int]:
-    return [PIECES.index(word if word in {".", ":"} else f"▁{word}") for word in text.split()]
-
-
 STORY = "title : the cat sat here well well . a dog ran far far away . the dog sat here well well ."
-
-
-@pytest.fixture
-def story() -> dict[str, Any]:
-    return {
-        "passages": Ragged.join([tokens(STORY), tokens("the cat sat here"), []]),
-        "questions": Ragged.join([tokens("who sat here"), tokens("who ran away"), tokens("who")]),
-        "positive": np.array([0, 0, 1]),
-        "answers": Ragged.of_texts(["thecat", "", ""]),
-        "source": np.array([0, 1, 1]),
-    }
-
-
-def spoken(data: dict[str, Any], cuts: Cuts, number: int) -> str:
-    ids = data["passages"][cuts.passage[number]].tolist()
-    left = ids[: cuts.start[number]] + ids[cuts.end[number] :]
-    return " ".join(PIECES[piece].removeprefix("▁") for piece in left)
-
-
-def test_a_passage_loses_the_sentence_that_answers_and_keeps_its_title(story: dict[str, Any]) -> None:
-    cuts = Cuts()
-    found = cut_pairs(story, Reader(story["passages"], PIECES), ["jsquad", "boolq"], cuts)
-    assert spoken(story, cuts, found["gutted"][0]) == "title : a dog ran far far away . the dog sat here well well ."
-    assert "the cat" in spoken(story, cuts, found["trimmed"][0])
-    assert (found["span_start"][0], found["span_end"][0]) == (2, 3)
-
-
-def test_where_no_answer_is_given_the_sentence_that_shares_most_words_is_taken(story: dict[str, Any]) -> None:
-    cuts = Cuts()
-    found = cut_pairs(story, Reader(story["passages"], PIECES), ["jsquad", "boolq"], cuts)
-    assert "far away" not in spoken(story, cuts, found["gutted"][1])
-    assert found["gutted"][2] == found["trimmed"][2] == found["span_start"][2] == NONE
-
-
-def test_a_sentence_becomes_a_claim_about_the_rest(story: dict[str, Any]) -> None:
-    cuts = Cuts()
-    found = cut_claims(story, Reader(story["passages"], PIECES), ["jsquad", "pubmedqa"], cuts)
-    claims = list(
-        zip(found["claim_passage"], found["claim_start"], found["claim_end"], found["claim_cut"], strict=True)
-    )
-    assert claims
-    for passage, start, end, cut in claims:
-        assert passage == 0
-        assert end - start >= 6
-        assert cut == NONE or (cuts.start[cut], cuts.end[cut]) == (start, end)
 
 
 def test_passages_that_are_left_out_are_empty_and_their_questions_gone(tmp_path: Path) -> None:
@@ -246,36 +147,3 @@ def test_passages_that_are_left_out_are_empty_and_their_questions_gone(tmp_path:
     (tmp_path / "left_out.txt").write_text("3\n5\n", encoding="ascii")
     assert read_left_out(tmp_path / "left_out.txt") == {3, 5}
     assert read_left_out()
-
-
-def test_two_models_are_averaged_over_what_both_have(tmp_path: Path) -> None:
-    models: dict[str, dict[str, Any]] = {
-        "one": {"pool.weight": np.full(2, 1.0)},
-        "other": {"pool.weight": np.full(2, 3.0), "span.weight": np.ones(2)},
-    }
-    for name, parameters in models.items():
-        (tmp_path / name).mkdir()
-        np.savez(tmp_path / name / "small-0.npz", **parameters)
-    average(tmp_path / "one", tmp_path / "other", tmp_path / "mean", "small", 0.25)
-    with np.load(tmp_path / "mean" / "small-0.npz") as file:
-        assert {name: file[name].tolist() for name in file.files} == {"pool.weight": [1.5, 1.5]}
-
-
-def test_reliability_says_what_was_said_and_what_happened() -> None:
-    chance, labels = np.array([0.1, 0.9, 0.3, 0.7]), np.array([0.0, 1.0, 0.0, 1.0])
-    points = reliability(chance, labels, 2)
-    assert np.allclose(points, [(0.2, 0.0), (0.8, 1.0)])
-    assert plot([Line("small en", points)]).startswith('<svg xmlns="http://www.w3.org/2000/svg"')
-
-
-def test_words_get_the_case_that_other_passages_write_them_in() -> None:
-    recaser = Recaser(["In 1920 the Orin Works built a bridge. They left the Orin Works in May."])
-    assert recaser.recase("when was the orin bridge -lrb- of zaltbommel -rrb- built ?") == (
-        "When was the Orin bridge (of Zaltbommel) built?"
-    )
-
-
-def test_brackets_quotes_and_endings_join_their_words() -> None:
-    assert joined("the town 's `` old '' bridge , -lrb- 1920 -rrb- did n't fall .") == (
-        "the town's \"old\" bridge, (1920) didn't fall."
-    )

@@ -2,14 +2,16 @@
 
     python -m training.export WORK MODELS TARGET NAME ...
 
+WORK is that of `training.pack`, or TARGET itself where only the layers are new.
+
     words.q4              word vectors, 4 bits each as the base has them; all sizes share them
     pieces.txt, scores.npy, lengths.json   the cut vocabulary
     NAME.onnx             the layers
     NAME.places.npy       position vectors for question and passage, with their type added
 
 The special tokens come first and go through the feed-forward apart: their numbers are ten times those of words, and
-quantised together they would leave words with a few levels. Of the last layer only what the first token needs is
-computed, since only that token is read.
+quantised together they would leave words with a few levels. The first token gives the two answers, every token where
+the answer starts and ends.
 """
 
 # ruff: noqa: T201 (a step says what it did)
@@ -30,6 +32,7 @@ from hybridrag.models.own_reranker import (
     OUTPUT,
     PASSAGE_TOKENS,
     QUESTION_TOKENS,
+    SPANS,
     SPECIAL_TOKENS,
     WORDS_FILE,
 )
@@ -44,18 +47,21 @@ if TYPE_CHECKING:
 
 HEAD = 32
 EPSILON = 1e-12
+OFF_GRID = 1.1
+"""A model that went on from an exported one has weights near the steps of its 8 bits. Rounded to the same steps they
+would become what they were: on 60 pairs a mean difference of 1.28 to the floats, and .07 with steps a tenth wider."""
 MAX_POSITIONS = SPECIAL_TOKENS + QUESTION_TOKENS + PASSAGE_TOKENS
 VOCABULARY_FILES = ("pieces.txt", "scores.npy", "lengths.json")
 
 
 def build_graph(state: State) -> Any:
-    """The `onnx.ModelProto` of a trained model: (1, tokens, hidden) -> (1, 2)."""
+    """The `onnx.ModelProto` of a trained model: (1, tokens, hidden) -> (1, 2) and (tokens, 2)."""
     graph = _Graph(state)
     layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
     value = graph.norm(INPUT, "norm")
-    for layer in range(layers - 1):
+    for layer in range(layers):
         value = graph.layer(value, f"layers.{layer}.")
-    return graph.finish(graph.last_layer(value, f"layers.{layers - 1}."))
+    return graph.finish(value)
 
 
 class _Graph:
@@ -78,17 +84,11 @@ class _Graph:
 
     def layer(self, value: str, name: str) -> str:
         """A whole layer."""
-        value = self._attention(value, value, name)
+        value = self._attention(value, name)
         streams = [f"{name}special", f"{name}words"]
         self._node("Split", [value, "sizes"], streams, axis=1)
         done = [self._feed(stream, name) for stream in streams]
         return self._add_norm(value, self._node("Concat", done, [f"{name}fed"], axis=1), f"{name}oln")
-
-    def last_layer(self, value: str, name: str) -> str:
-        """A layer for the first token alone, which looks at all of them."""
-        first = self._node("Slice", [value, "zero", "one", "one"], [f"{name}first"])
-        attended = self._attention(first, value, name)
-        return self._add_norm(attended, self._feed(attended, name), f"{name}oln")
 
     def norm(self, value: str, name: str) -> str:
         """LayerNormalization with the scale and shift called `name`."""
@@ -96,28 +96,28 @@ class _Graph:
         return self._node("LayerNormalization", [value, *parts], [f"{name}.out"], axis=-1, epsilon=EPSILON)
 
     def finish(self, value: str) -> Any:
-        """The two answers from the first token, and the model around everything."""
+        """The two answers from the first token, start and end from all, and the model around everything."""
         helper, hidden = self._onnx.helper, len(self._state["norm.weight"])
-        shape = self._constant("flat", np.array([1, hidden], dtype=np.int64))
-        value = self._node("Reshape", [value, shape], ["first"])
-        value = self._node("Tanh", [self._plain(value, "pool")], ["pooled"])
-        self._node("Identity", [self._plain(value, "answer")], [OUTPUT])
+        flat = self._node("Reshape", [value, self._constant("rows", np.array([-1, hidden], dtype=np.int64))], ["flat"])
+        self._node("Identity", [self._plain(flat, "span")], [SPANS])
+        first = self._node("Slice", [flat, "zero", "one", "zero"], ["first"])
+        pooled = self._node("Tanh", [self._plain(first, "pool")], ["pooled"])
+        self._node("Identity", [self._plain(pooled, "answer")], [OUTPUT])
         info, kind = helper.make_tensor_value_info, self._onnx.TensorProto.FLOAT
         graph = helper.make_graph(
             self._nodes,
             "hybridrag-reranker",
             [info(INPUT, kind, [1, "tokens", hidden])],
-            [info(OUTPUT, kind, [1, 2])],
+            [info(OUTPUT, kind, [1, 2]), info(SPANS, kind, ["tokens", 2])],
             list(self._constants.values()),
         )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
-    def _attention(self, asking: str, value: str, name: str) -> str:
-        query = self._multiply(asking, f"{name}q")
-        parts = [query, *(self._multiply(value, f"{name}{part}") for part in "kv")]
+    def _attention(self, value: str, name: str) -> str:
+        parts = [self._multiply(value, f"{name}{part}") for part in "qkv"]
         context = self._node("MultiHeadAttention", parts, [f"{name}context"], domain=CONTRIB, num_heads=self._heads)
-        return self._add_norm(asking, self._multiply(context, f"{name}ao"), f"{name}aln")
+        return self._add_norm(value, self._multiply(context, f"{name}ao"), f"{name}aln")
 
     def _feed(self, value: str, name: str) -> str:
         wide = self._multiply(value, f"{name}fi")
@@ -139,7 +139,7 @@ class _Graph:
             self._quantised.add(value)
             self._node("DynamicQuantizeLinear", [value], numbers)
         if f"{name}.w" not in self._constants:
-            matrix, scale = quantise_columns(np.ascontiguousarray(self._state[f"{name}.weight"].T))
+            matrix, scale = quantise_columns(np.ascontiguousarray(self._state[f"{name}.weight"].T), OFF_GRID)
             self._constant(f"{name}.w", matrix)
             self._constant(f"{name}.s", scale)
             self._constant(f"{name}.b", self._state[f"{name}.bias"])
@@ -187,10 +187,11 @@ def export_model(state: State, target: Path, name: str) -> None:
 def main(work: Path, models: Path, target: Path, names: list[str]) -> None:
     """Write everything that the package runs."""
     target.mkdir(parents=True, exist_ok=True)
-    weights = load(work / "weights.npz")
-    (target / WORDS_FILE).write_bytes(pack_words(weights["emb.word"], weights["emb.word.scale"]))
-    for file in VOCABULARY_FILES:
-        shutil.copyfile(work / file, target / file)
+    if work != target:
+        weights = load(work / "weights.npz")
+        (target / WORDS_FILE).write_bytes(pack_words(weights["emb.word"], weights["emb.word.scale"]))
+        for file in VOCABULARY_FILES:
+            shutil.copyfile(work / file, target / file)
     for name in names:
         export_model(read_state(models, name), target, name)
     for path in sorted(target.iterdir()):

@@ -12,12 +12,9 @@ largest part, they are kept in 4 bits, and words that the training texts lack ke
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -107,7 +104,7 @@ class CrossEncoder(nn.Module):
         self.pool = nn.Linear(shape.hidden, shape.hidden)
         self.answer = nn.Linear(shape.hidden, 2)
         self.span = nn.Linear(shape.hidden, 2)
-        """Where the answer starts and ends: only to learn from, never exported."""
+        """Where the answer starts and ends."""
         self.drop = nn.Dropout(DROPOUT)
         for part in (self.pool, self.answer, self.span):
             nn.init.normal_(part.weight, std=0.02)
@@ -132,40 +129,6 @@ class CrossEncoder(nn.Module):
         return self.answer(self.drop(torch.tanh(self.pool(first)))).float(), self.span(state)
 
 
-def base_model(packed: dict[str, Any]) -> CrossEncoder:
-    """The base weights as `pack.py` wrote them, with untrained answers."""
-    layers = 1 + max(int(name[1:].split(".")[0]) for name in packed if name[0] == "l")
-    hidden = len(packed["emb.ln.w"])
-    shape = Shape(layers, hidden, hidden // HEAD, len(packed["l0.fi.b"]))
-    words = expand(packed, "emb.word").reshape(-1, shape.hidden)
-    model = CrossEncoder(
-        shape, torch.from_numpy(words).to(torch.bfloat16 if torch.cuda.is_available() else torch.float32)
-    )
-    state = model.state_dict()
-    for name, key in base_names(layers):
-        state[name] = torch.from_numpy(expand(packed, key)).reshape(state[name].shape)
-    model.load_state_dict(state)
-    return model
-
-
-def start_on(seed: int) -> torch.device:
-    """Fix what is drawn, and say where to compute: on a GPU where there is one."""
-    torch.manual_seed(seed)
-    torch.set_float32_matmul_precision("high")
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def compile_layers(device: torch.device) -> None:
-    """Compile the layers of all models on a GPU; elsewhere that takes longer than it saves."""
-    if device.type == "cuda":
-        Layer.forward = torch.compile(Layer.forward, dynamic=True)  # type: ignore[method-assign]
-
-
-def mixed(device: torch.device) -> Any:
-    """Products in bfloat16 on a GPU, everything in float32 elsewhere."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
-
-
 def base_names(layers: int) -> list[tuple[str, str]]:
     """Which parameter of the model is which tensor of the base."""
     names = [("positions", "emb.pos"), ("types", "emb.type"), ("norm.weight", "emb.ln.w"), ("norm.bias", "emb.ln.b")]
@@ -173,25 +136,3 @@ def base_names(layers: int) -> list[tuple[str, str]]:
         for part in (*DENSE, *NORMS):
             names += [(f"layers.{i}.{part}.weight", f"l{i}.{part}.w"), (f"layers.{i}.{part}.bias", f"l{i}.{part}.b")]
     return names
-
-
-def expand(packed: dict[str, Any], name: str) -> NDArray[np.float32]:
-    """A tensor as float32, flat: as it is, or small whole numbers times the scale of their block."""
-    if f"{name}.scale" not in packed:
-        return np.array(packed[name], dtype=np.float32).reshape(-1)
-    numbers, scale = packed[name], packed[f"{name}.scale"]
-    return (numbers.astype(np.float32) * scale.astype(np.float32)[..., None]).reshape(-1)
-
-
-def pick_layers(model: CrossEncoder, chosen: list[int]) -> CrossEncoder:
-    """A smaller model that starts from some layers of a larger one: `pick_layers(base, [0, 4, 8, 11])`."""
-    small = CrossEncoder(replace(model.shape, layers=len(chosen)), model.words)
-    source = model.state_dict()
-    state = {name: value for name, value in source.items() if not name.startswith("layers.")}
-    for new, old in enumerate(chosen):
-        prefix = f"layers.{old}."
-        state |= {
-            f"layers.{new}.{name.removeprefix(prefix)}": v for name, v in source.items() if name.startswith(prefix)
-        }
-    small.load_state_dict({name: value.clone() for name, value in state.items()})
-    return small.to(model.positions.device)

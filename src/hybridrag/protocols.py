@@ -181,8 +181,7 @@ class Candidate:
     """The store's key of a chunk; 0 for what is in no store."""
     language: str = ""
     scores: Mapping[str, float] = field(default_factory=dict)
-    """What each search (`keyword`, `semantic`, `graph`) and the reranker (`rerank`) said of it, 0-1; and where the
-    package's own model read it, its `fit` and whether it `holds` the answer, as log-odds."""
+    """What each search (`keyword`, `semantic`, `graph`) and the reranker (`rerank`) said of it, 0-1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +213,30 @@ class Reranker(Protocol):
         self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """A score for each candidate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader makes of one passage."""
+
+    relevance: float
+    """The probability that it bears on the question."""
+    holds: float
+    """The probability that it holds the answer."""
+    start: int = 0
+    end: int = 0
+    """The stretch of the passage's text that answers best; empty where nothing in it may be quoted."""
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """Reads question and passage together. A call that fails is an `Err` with one sentence; nothing is raised."""
+
+    def read(
+        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+    ) -> Result[Sequence[Reading | None]]:
+        """What it makes of each candidate; None for one that there was no time for."""
         ...
 
 

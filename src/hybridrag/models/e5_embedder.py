@@ -1,7 +1,12 @@
-"""The default embedding model, multilingual-e5-small, on onnxruntime: no download, no torch, no key."""
+"""multilingual-e5-small on onnxruntime, as it is or taught to cross words and languages: no download, no torch, no key.
+
+The taught one is the default. It shares word vectors and tokenizer with the other; its layers lie in this package. How
+it was made: docs/model_card.md and training/.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +37,10 @@ from hybridrag.models.unit_vectors import map_threads, to_unit, usable_threads
 from hybridrag.protocols import ModelInfo, Passages
 from hybridrag.types.base import Float32Array
 
+TAUGHT = "hybridrag-e5-small"
+"""What the settings call the taught model."""
+TAUGHT_FOLDER = Path(__file__).parent / "data" / "embedder"
+TAUGHT_INFO = "info.json"
 DIMENSION = 384
 POSITIONS = 512
 PREFIX_TOKENS = 3
@@ -52,8 +61,11 @@ class E5Embedder:
         ModelUnavailable: the weights are not installed, or cannot be prepared or loaded.
     """
 
-    def __init__(self, cache_dir: Path, *, threads: int = 0, on_progress: Progress | None = None) -> None:
+    def __init__(
+        self, cache_dir: Path, *, model: str = TAUGHT, threads: int = 0, on_progress: Progress | None = None
+    ) -> None:
         self._cache_dir = cache_dir
+        self._model = model
         self._threads = usable_threads(threads)
         self._on_progress = on_progress
         self._lock = threading.Lock()
@@ -70,7 +82,9 @@ class E5Embedder:
             # Without weights, preparing says what is missing.
             digest = digest_weights(source) if source else prepare_default_model(self._cache_dir).digest
             fingerprint = fingerprint_of(digest)
-        return ModelInfo(MODEL, fingerprint, DIMENSION, MAX_TOKENS)
+        if self._model == TAUGHT:
+            fingerprint = f"{fingerprint}-{taught_info()['digest']}"
+        return ModelInfo(self._model, fingerprint, DIMENSION, MAX_TOKENS)
 
     def embed_passages(self, texts: Sequence[str], *, tokens: bool = False) -> Passages:
         """Embed texts to be found."""
@@ -102,7 +116,8 @@ class E5Embedder:
     def _engine(self) -> _Engine:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load(prepare_default_model(self._cache_dir, self._on_progress))
+                prepared = prepare_default_model(self._cache_dir, self._on_progress)
+                self._loaded = _load(prepared, TAUGHT_FOLDER if self._model == TAUGHT else prepared.folder, self._model)
             return self._loaded
 
 
@@ -128,16 +143,31 @@ class _Engine:
         return vectors
 
 
-def _load(prepared: PreparedModel) -> _Engine:
+def taught_info() -> dict[str, Any]:
+    """What `training.export_embedder` noted of the taught layers.
+
+    Raises:
+        ModelUnavailable: a file of the package is missing or damaged.
+    """
+    try:
+        found: dict[str, Any] = json.loads((TAUGHT_FOLDER / TAUGHT_INFO).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as cause:
+        hint = "Run: pip install --force-reinstall hybridrag"
+        raise ModelUnavailable(TAUGHT, f"its files in {TAUGHT_FOLDER} are missing or damaged", hint=hint) from cause
+    return found
+
+
+def _load(prepared: PreparedModel, layers: Path, model: str) -> _Engine:
+    """Words and tokenizer from the prepared folder, positions and encoder from the folder of the layers."""
     shape, folder = prepared.shape, prepared.folder
     try:
         row_bytes = shape.hidden // BLOCK * BLOCK_BYTES
         words = np.memmap(folder / WORDS_FILE, dtype=np.uint8, mode="r").reshape(-1, row_bytes)
-        positions = np.load(folder / POSITIONS_FILE, allow_pickle=False)
+        positions = np.load(layers / POSITIONS_FILE, allow_pickle=False).astype(np.float32)
         tokenizer = UnigramTokenizer.load(folder, unknown_id=shape.unknown_id)
-        session = open_session(folder / ENCODER_FILE, model=MODEL)
+        session = open_session(layers / ENCODER_FILE, model=model)
     except (OSError, ValueError) as cause:
         raise ModelUnavailable(
-            MODEL, f"its prepared folder is damaged ({cause})", hint=f"Delete {folder}; it is made again."
+            model, f"its prepared folder is damaged ({cause})", hint=f"Delete {folder}; it is made again."
         ) from cause
     return _Engine(session, tokenizer, words, positions, shape.start_id, shape.end_id)

@@ -11,12 +11,12 @@ The caller puts the two special tokens first and adds positions itself: attentio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hybridrag.models.e5_weights import BLOCK, E5Weights
+from hybridrag.models.e5_weights import E5Shape
 from hybridrag.types.base import Float32Array
 
 if TYPE_CHECKING:
@@ -37,7 +37,24 @@ MAX_WEIGHT = 63
 2 * 255 * 63 still fits. So every processor computes the same vectors; 8 bits gained .0005 of cosine."""
 
 
-def build_encoder(weights: E5Weights, *, on_layer: Callable[[int], None] | None = None) -> Any:
+class EncoderWeights(Protocol):
+    """Where the numbers of an encoder come from."""
+
+    @property
+    def shape(self) -> E5Shape:
+        """Its sizes."""
+        ...
+
+    def vector(self, name: str) -> Float32Array:
+        """A flat tensor by its name."""
+        ...
+
+    def dense(self, name: str) -> tuple[Float32Array, Float32Array]:
+        """The matrix, outputs by inputs, and the bias of a dense layer."""
+        ...
+
+
+def build_encoder(weights: EncoderWeights, *, on_layer: Callable[[int], None] | None = None) -> Any:
     """The graph as an `onnx.ModelProto`: (1, tokens, hidden) embeddings -> (1, tokens, hidden) token vectors.
 
     `on_layer` is told how many layers are done.
@@ -55,12 +72,12 @@ def build_encoder(weights: E5Weights, *, on_layer: Callable[[int], None] | None 
     return graph.finish(state)
 
 
-def quantise_columns(matrix: Float32Array) -> tuple[NDArray[np.int8], Float32Array]:
-    """Whole numbers up to `MAX_WEIGHT` and one scale per column, symmetric around zero.
+def quantise_columns(matrix: Float32Array, stretch: float = 1.0) -> tuple[NDArray[np.int8], Float32Array]:
+    """Whole numbers up to `MAX_WEIGHT` and one scale per column, symmetric around zero; steps are `stretch` as wide.
 
     [[1.0], [-0.25]] -> [[63], [-16]], [1/63]
     """
-    scale = np.abs(matrix).max(axis=0) / MAX_WEIGHT
+    scale = stretch * np.abs(matrix).max(axis=0) / MAX_WEIGHT
     scale[scale == 0] = 1
     return np.rint(matrix / scale).astype(np.int8), scale.astype(np.float32)
 
@@ -68,7 +85,7 @@ def quantise_columns(matrix: Float32Array) -> tuple[NDArray[np.int8], Float32Arr
 class _Graph:
     """Collects nodes and constants; each method adds a part and returns the name of what it computes."""
 
-    def __init__(self, weights: E5Weights) -> None:
+    def __init__(self, weights: EncoderWeights) -> None:
         import onnx  # noqa: PLC0415 (needed once, when a model is prepared)
 
         self._onnx = onnx
@@ -145,9 +162,8 @@ class _Graph:
     def _quantised(self, name: str) -> tuple[str, str, str]:
         weights = self._weights
         if f"{name}.w" not in self._constants:
-            bias = weights.vector(f"{name}.b")
-            columns = len(weights.blocks(f"{name}.w")) * BLOCK // len(bias)
-            numbers, scale = quantise_columns(np.ascontiguousarray(weights.matrix(f"{name}.w", columns).T))
+            matrix, bias = weights.dense(name)
+            numbers, scale = quantise_columns(np.ascontiguousarray(matrix.T))
             self._constant(f"{name}.w", numbers)
             self._constant(f"{name}.s", scale)
             self._constant(f"{name}.b", bias)

@@ -87,6 +87,11 @@ class E5Weights:
         """A 4-bit tensor as numbers: `matrix("l0.q.w", 384)` -> (384, 384), outputs by inputs."""
         return unpack_blocks(self.blocks(name)).reshape(-1, columns)
 
+    def dense(self, name: str) -> tuple[Float32Array, Float32Array]:
+        """A dense layer: `dense("l0.q")` -> (384, 384), outputs by inputs, and its bias."""
+        bias = self.vector(f"{name}.b")
+        return self.matrix(f"{name}.w", len(self.blocks(f"{name}.w")) * BLOCK // len(bias)), bias
+
     def _bytes(self, name: str, kind: int) -> NDArray[np.uint8]:
         tensor = self.tensors.get(name)
         if tensor is None or tensor.kind != kind or tensor.offset + tensor.size > len(self.data):

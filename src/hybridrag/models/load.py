@@ -7,17 +7,20 @@ from typing import Literal
 
 from hybridrag.errors import InvalidSettings, ModelUnavailable
 from hybridrag.models.e5_prepare import PreparedModel, find_prepared_model, prepare_default_model
-from hybridrag.models.e5_weights import MODEL as DEFAULT_MODEL
+from hybridrag.models.e5_weights import MODEL as UNTAUGHT
 from hybridrag.models.e5_weights import find_package_weights
 from hybridrag.models.progress import Progress
 from hybridrag.protocols import Embedder
 
 Provider = Literal["auto", "package", "huggingface", "sentence-transformers", "openai", "fake"]
 
-HUB_NAMES = {DEFAULT_MODEL: f"intfloat/{DEFAULT_MODEL}"}
-"""Where a model that the package carries is found on Hugging Face."""
+DEFAULT_MODEL = "hybridrag-e5-small"
+PACKAGED = (DEFAULT_MODEL, UNTAUGHT)
+HUB_NAMES = dict.fromkeys(PACKAGED, f"intfloat/{UNTAUGHT}")
+"""Where a model that a package carries is found on Hugging Face; the taught layers are in no other place, so that where
+the word vectors are not installed the untaught model is taken."""
 
-__all__ = ["DEFAULT_MODEL", "PreparedModel", "Provider", "load_embedder", "prepare_default_model"]
+__all__ = ["DEFAULT_MODEL", "UNTAUGHT", "PreparedModel", "Provider", "load_embedder", "prepare_default_model"]
 
 
 def load_embedder(
@@ -37,7 +40,7 @@ def load_embedder(
 ) -> Embedder:
     """The embedder that the settings name; nothing is read, downloaded or asked before it is used.
 
-    load_embedder(cache_dir=folder) -> multilingual-e5-small from the installed weights, else from Hugging Face
+    load_embedder(cache_dir=folder) -> hybridrag-e5-small, else multilingual-e5-small from Hugging Face
 
     `auto` takes the service when `base_url` is set, else weights that need no download, else Hugging Face. A path of
     a folder as `model` opens the model in it.
@@ -86,7 +89,7 @@ def _choose(provider: Provider, model: str, cache_dir: Path, base_url: str | Non
         return provider
     if base_url is not None:
         return "openai"
-    if model == DEFAULT_MODEL and (find_package_weights() or find_prepared_model(cache_dir)):
+    if model in PACKAGED and (find_package_weights() or find_prepared_model(cache_dir)):
         return "package"
     return "huggingface"
 
@@ -94,13 +97,13 @@ def _choose(provider: Provider, model: str, cache_dir: Path, base_url: str | Non
 def _packaged(model: str, cache_dir: Path, threads: int, on_progress: Progress | None) -> Embedder:
     from hybridrag.models.e5_embedder import E5Embedder  # noqa: PLC0415 (only what is used is loaded)
 
-    if model != DEFAULT_MODEL:
+    if model not in PACKAGED:
         raise ModelUnavailable(
             model,
-            f"the package carries {DEFAULT_MODEL} only",
+            f"the package carries {' and '.join(PACKAGED)} only",
             hint="Set `embedding.provider` to `auto` or `huggingface`.",
         )
-    return E5Embedder(cache_dir, threads=threads, on_progress=on_progress)
+    return E5Embedder(cache_dir, model=model, threads=threads, on_progress=on_progress)
 
 
 def _hugging_face(model: str, cache_dir: Path, threads: int, on_progress: Progress | None) -> Embedder:
@@ -115,7 +118,7 @@ def _hugging_face(model: str, cache_dir: Path, threads: int, on_progress: Progre
     def find_folder() -> Path:
         return find_model(name, cache_dir=cache_dir, on_progress=on_progress)
 
-    return OnnxEmbedder(model, find_folder=find_folder, threads=threads)
+    return OnnxEmbedder(UNTAUGHT if model in PACKAGED else model, find_folder=find_folder, threads=threads)
 
 
 def _require_key(base_url: str | None, api_key: str | None) -> None:

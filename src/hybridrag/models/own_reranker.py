@@ -1,8 +1,8 @@
 """The package's own cross-encoder: reads question and passage together, in English and Japanese, with no download.
 
 Two sizes share one vocabulary and its word vectors: `small` (4 layers) and `base` (12 layers). For every pair a model
-gives two numbers: how well the passage fits, and whether it holds the answer. Both become probabilities by a
-calibration per language that is kept beside the weights. How it was made: docs/model_card.md and training/.
+says how well the passage fits and whether it holds the answer; `base` also says where. Both become probabilities by
+a calibration per language that is kept beside the weights. How it was made: docs/model_card.md and training/.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybridrag.errors import DeadlineExceeded, ModelUnavailable
+from hybridrag.language.lines import silent_lines
 from hybridrag.models.clean_text import replace_halves
 from hybridrag.models.e5_weights import BLOCK, BLOCK_BYTES, unpack_blocks
 from hybridrag.models.run_onnx import open_session
 from hybridrag.models.unigram import UnigramTokenizer
 from hybridrag.models.unit_vectors import map_threads, usable_threads
-from hybridrag.protocols import Candidate, Judgement, Question, Reranking
+from hybridrag.protocols import Candidate, Question, Reading, Reranking
 from hybridrag.result import Err, Ok, Result
 from hybridrag.types.base import Float32Array
 
@@ -38,7 +39,7 @@ WORDS_FILE = "words.q4"
 CALIBRATION_FILE = "calibration.json"
 REINSTALL = "Run: pip install --force-reinstall hybridrag"
 
-INPUT, OUTPUT = "embeddings", "answers"
+INPUT, OUTPUT, SPANS = "embeddings", "answers", "spans"
 SPECIAL_TOKENS = 3
 """Start, the mark between question and passage, end: the first rows of the input."""
 START_ID, END_ID, UNKNOWN_ID = 0, 2, 3
@@ -47,30 +48,40 @@ PASSAGE_TOKENS = 256
 """What the model was trained on; chunks have up to 200 tokens and a title."""
 QUESTION, PASSAGE = 0, 1
 """The two kinds of token."""
-FIT, HOLDS = 0, 1
-"""Places of the two answers."""
+LONGEST_SPAN = 48
+"""Tokens of a short answer at most: nearly all of the written ones are shorter."""
 LANGUAGES = ("en", "ja")
 REMEMBERED = 512
 """Pairs whose answers are kept, so that reranking and then judging the same results reads them once."""
+
+NOWHERE: Float32Array = np.zeros((0, 2), dtype=np.float32)
 
 _JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What turns a model's answers into probabilities, for one language."""
+    """What turns a model's answers into probabilities, for one language: slope and shift of a logistic curve."""
 
     fit: tuple[float, float]
-    """Slope and shift of the logistic curve from fit to "bears on the question"."""
-    relevant: tuple[float, float, float]
-    """Weights of fit and of holding the answer, and a shift: "this passage answers"."""
-    sufficient: tuple[float, float, float]
-    """Weights of the best and of the mean of the three best such logits, and a shift: "the answer is among them"."""
+    """From fit to "bears on the question"."""
+    holds: tuple[float, float]
+    """From the best `holds` of the passages that a search found to "the answer is among them"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the model says of one passage, before calibration."""
+
+    fit: float
+    holds: float
+    spans: Float32Array
+    """(tokens of the passage, 2): the logits of being the first and last token of the answer; `small` gives none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A loaded model: ids of question and passage in, its two answers out."""
+    """A loaded model: ids of question and passage in, its answers out."""
 
     session: Any
     tokenizer: UnigramTokenizer
@@ -79,21 +90,22 @@ class Engine:
     """(2, positions, hidden): what is added to a token of the question, and of the passage."""
     calibrations: Mapping[str, Calibration]
 
-    def answers(self, question: list[int], passage: list[int]) -> tuple[float, float]:
-        """Fit, and the logit of holding the answer."""
+    def answers(self, question: list[int], passage: list[int]) -> Told:
+        """What it says of one pair."""
         middle, end = len(question) + 1, len(question) + len(passage) + 2
         rows = self.words[[START_ID, END_ID, END_ID, *question, *passage]]
         embedded = unpack_blocks(rows.reshape(-1, BLOCK_BYTES)).reshape(len(rows), -1)
         # The two marks are moved to the front and keep their positions: attention does not look at the order of rows.
         kinds = [QUESTION, QUESTION, PASSAGE, *[QUESTION] * len(question), *[PASSAGE] * len(passage)]
         embedded += self.places[kinds, [0, middle, end, *range(1, middle), *range(middle + 1, end)]]
-        fit, holds = self.session.run(None, {INPUT: embedded[None]})[0][0].tolist()
-        return fit, holds
+        answers, *spans = self.session.run(None, {INPUT: embedded[None]})
+        fit, holds = answers[0].tolist()
+        return Told(fit, holds, spans[0][SPECIAL_TOKENS + len(question) :] if spans else NOWHERE)
 
 
 @dataclass
 class OwnReranker:
-    """A `Reranker` and a `Judge` that needs no service, no key and no download. Calls are thread-safe.
+    """A `Reranker` and a `Reader` that needs no service, no key and no download. Calls are thread-safe.
 
     OwnReranker().rerank(Question("首都は？"), [Candidate("1", "東京は日本の首都である。", 0.5)]) -> Ok(scores=(.98,))
 
@@ -101,12 +113,12 @@ class OwnReranker:
     none was read it is an `Err`. A passage is read up to its first 256 tokens, its title and headings before it.
     """
 
-    size: Size = "small"
+    size: Size = "base"
     threads: int = 0
     """How many passages are read at once; 0 means one on every core."""
     folder: Path = FOLDER
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _known: OrderedDict[tuple[str, str], tuple[float, float]] = field(default_factory=OrderedDict, repr=False)
+    _known: OrderedDict[tuple[str, str], Told] = field(default_factory=OrderedDict, repr=False)
 
     @property
     def name(self) -> str:
@@ -126,51 +138,27 @@ class OwnReranker:
         self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """The probability that each candidate bears on the question."""
-        answers = self._read(question.text, candidates, timeout)
+        answers = self.tell(question.text, candidates, timeout)
         if isinstance(answers, Err):
             return answers
-        slope, shift = self._calibration(question.text).fit if candidates else (1.0, 0.0)
-        scores = [None if answer is None else _logistic(slope * answer[FIT] + shift) for answer in answers.value]
+        curve = self._calibration(question.text).fit if candidates else (1.0, 0.0)
+        scores = [None if answer is None else _logistic(curve, answer.fit) for answer in answers.value]
         return Ok(Reranking(scores=tuple(scores), model=self.name))
 
-    def judge(
+    def read(
         self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
-    ) -> Result[Judgement]:
-        """Which candidates answer the question, and whether its answer is among them.
-
-        A candidate for which there was no time counts as not answering.
-        """
-        if not candidates:
-            return Ok(Judgement(relevance=(), sufficient=0.0))
-        answers = self._read(question.text, candidates, timeout)
+    ) -> Result[Sequence[Reading | None]]:
+        """How likely each candidate bears on the question and holds its answer, and where that stands."""
+        answers = self.tell(question.text, candidates, timeout)
         if isinstance(answers, Err):
             return answers
-        by_fit, by_holding, shift = self._calibration(question.text).relevant
-        logits = [by_fit * a[FIT] + by_holding * a[HOLDS] + shift if a else -np.inf for a in answers.value]
-        best = sorted((logit for logit in logits if logit > -np.inf), reverse=True)[:3]
-        top, mean, bias = self._calibration(question.text).sufficient
-        sufficient = _logistic(top * best[0] + mean * sum(best) / len(best) + bias)
-        relevance = tuple(_logistic(logit) for logit in logits)
-        return Ok(Judgement(relevance=relevance, sufficient=sufficient, reasons={"best_passage": max(relevance)}))
+        pairs = zip(candidates, answers.value, strict=True)
+        return Ok([None if told is None else self._reading(question.text, one, told) for one, told in pairs])
 
-    def read(
-        self, question: Question, candidates: Sequence[Candidate], timeout: float | None = None
-    ) -> Result[list[tuple[float, float] | None]]:
-        """The model's own two numbers for each candidate, before calibration; None for one that was not read."""
-        return self._read(question.text, candidates, timeout)
-
-    def logits(self, question: str, passages: Sequence[str]) -> list[tuple[float, float]]:
-        """The model's own two numbers for each passage, before calibration.
-
-        Raises:
-            ModelUnavailable: its files are missing or damaged.
-        """
-        candidates = [Candidate(id=str(place), text=text, score=0.0) for place, text in enumerate(passages)]
-        return [answer for answer in self._read(question, candidates, None).unwrap() if answer is not None]
-
-    def _read(
-        self, question: str, candidates: Sequence[Candidate], timeout: float | None
-    ) -> Result[list[tuple[float, float] | None]]:
+    def tell(
+        self, question: str, candidates: Sequence[Candidate], timeout: float | None = None
+    ) -> Result[list[Told | None]]:
+        """The model's own numbers for each candidate, before calibration; None for one that was not read."""
         if not candidates:
             return Ok([])
         until = None if timeout is None else time.monotonic() + timeout
@@ -178,30 +166,51 @@ class OwnReranker:
             self.prepare()
             asked = self._engine.tokenizer.ids(replace_halves(question), limit=QUESTION_TOKENS)
 
-            def read(candidate: Candidate) -> tuple[float, float] | None:
+            def tell(candidate: Candidate) -> Told | None:
                 late = until is not None and time.monotonic() >= until
-                return None if late else self._answers(question, asked, passage_text(candidate))
+                return None if late else self._told(question, asked, passage_text(candidate))
 
-            found = map_threads(read, candidates, threads=usable_threads(self.threads))
+            found = map_threads(tell, candidates, threads=usable_threads(self.threads))
         except ModelUnavailable as error:
             return Err(error)
         if timeout is not None and all(answer is None for answer in found):
             return Err(DeadlineExceeded(f"Reading passages with {self.name}", seconds=timeout))
         return Ok(found)
 
-    def _answers(self, question: str, asked: list[int], passage: str) -> tuple[float, float]:
+    def _told(self, question: str, asked: list[int], passage: str) -> Told:
         key = (question, passage)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        told = self._engine.tokenizer.ids(replace_halves(passage), limit=PASSAGE_TOKENS)
-        found = self._engine.answers(asked, told)
+        ids = self._engine.tokenizer.ids(replace_halves(passage), limit=PASSAGE_TOKENS)
+        found = self._engine.answers(asked, ids)
         with self._lock:
             self._known[key] = found
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
         return found
+
+    def _reading(self, question: str, candidate: Candidate, told: Told) -> Reading:
+        curves = self._calibration(question)
+        start, end = self._stretch(question, candidate, told)
+        return Reading(_logistic(curves.fit, told.fit), _logistic(curves.holds, told.holds), start, end)
+
+    def _stretch(self, question: str, candidate: Candidate, told: Told) -> tuple[int, int]:
+        """Where the answer stands in the candidate's own text: neither in a heading nor in the question itself."""
+        text = passage_text(candidate)
+        before = len(text) - len(candidate.text)
+        places = self._engine.tokenizer.spans(replace_halves(text))[: len(told.spans)] - before
+        silent = silent_lines(candidate.text, (question, candidate.title, *candidate.headings))
+        quotable = np.array(
+            [start >= 0 and end > start and not any(a <= start < b for a, b in silent) for start, end in places],
+            dtype=bool,
+        )
+        if not quotable.any():
+            return 0, 0
+        logits = np.where(quotable[:, None], told.spans[: len(places)], -np.inf)
+        first, last = best_span(logits, LONGEST_SPAN)
+        return int(places[first][0]), int(places[last][1])
 
     def _calibration(self, question: str) -> Calibration:
         return self._engine.calibrations["ja" if _JAPANESE.search(question) else "en"]
@@ -209,6 +218,19 @@ class OwnReranker:
     @cached_property
     def _engine(self) -> Engine:
         return open_engine(self.folder, self.size)
+
+
+def best_span(logits: Float32Array, longest: int) -> tuple[int, int]:
+    """The first and last token that are likeliest together, of so many tokens at most.
+
+    [[5, 0], [0, 0], [0, 4]] -> (0, 2)
+    """
+    best, found = -np.inf, (0, 0)
+    for start in np.argsort(-logits[:, 0])[:20].tolist():
+        stop = start + int(np.argmax(logits[start : start + longest, 1]))
+        if logits[start, 0] + logits[stop, 1] > best:
+            best, found = logits[start, 0] + logits[stop, 1], (start, stop)
+    return found
 
 
 def passage_text(candidate: Candidate) -> str:
@@ -221,8 +243,9 @@ def passage_text(candidate: Candidate) -> str:
     return "\n".join([*dict.fromkeys(path), candidate.text])
 
 
-def _logistic(logit: float) -> float:
-    return float(1 / (1 + np.exp(-np.clip(logit, -60, 60))))
+def _logistic(curve: tuple[float, float], value: float) -> float:
+    slope, shift = curve
+    return float(1 / (1 + np.exp(-np.clip(slope * value + shift, -60, 60))))
 
 
 def open_engine(folder: Path, size: str, *, calibrated: bool = True) -> Engine:
@@ -253,7 +276,5 @@ def _read_calibrations(path: Path, size: str) -> dict[str, Calibration]:
 
 
 def _calibration_of(curves: Mapping[str, Sequence[float]]) -> Calibration:
-    slope, shift = curves["fit"]
-    by_fit, by_holding, relevant = curves["relevant"]
-    best, mean, sufficient = curves["sufficient"]
-    return Calibration((slope, shift), (by_fit, by_holding, relevant), (best, mean, sufficient))
+    (slope, shift), (steep, bias) = curves["fit"], curves["holds"]
+    return Calibration((slope, shift), (steep, bias))

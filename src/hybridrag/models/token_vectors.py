@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hybridrag.models.e5_embedder import TAUGHT, TAUGHT_FOLDER, taught_info
 from hybridrag.models.unit_vectors import to_unit
 from hybridrag.protocols import Embedder, ModelInfo
 from hybridrag.types.base import Float32Array
@@ -38,6 +39,8 @@ SEEDED_DIMENSION = 256
 
 E5_NAMES = frozenset({"multilingual-e5-small", "intfloat/multilingual-e5-small"})
 E5_DIMENSION = 384
+PROJECTION_FILE = "projection.npy"
+"""Of the taught model, beside its layers: taught with them, written by training.export_embedder."""
 E5_PROJECTION_FILE = Path(__file__).with_name("e5_token_projection.npy")
 """Written by scripts/fit_token_projection.py: the matrix, then each direction's mean, then its deviation."""
 
@@ -139,8 +142,10 @@ def packer_for(model: ModelInfo) -> TokenPacker:
 
     packer_for(ModelInfo("multilingual-e5-small", "...", 384, 507)) -> the packing that ships with the package
     """
-    if model.name in E5_NAMES and model.dimension == E5_DIMENSION:
-        return _fitted(E5_PROJECTION_FILE)
+    if model.dimension == E5_DIMENSION and model.name == TAUGHT:
+        return _fitted(TAUGHT_FOLDER / PROJECTION_FILE, taught_info()["unrelated"])
+    if model.dimension == E5_DIMENSION and model.name in E5_NAMES:
+        return _fitted(E5_PROJECTION_FILE, E5_UNRELATED)
     return _seeded(model.dimension)
 
 
@@ -182,12 +187,12 @@ def merge_pairs(vectors: Float32Array) -> Float32Array:
     return np.delete(merged, nearest[first], axis=0)
 
 
-@lru_cache(maxsize=1)
-def _fitted(path: Path) -> TokenPacker:
+@lru_cache(maxsize=2)
+def _fitted(path: Path, unrelated: float) -> TokenPacker:
     stored = np.load(path, allow_pickle=False)
     numbers = stored.astype(np.float32)
     identity = zlib.crc32(stored.astype("<f2").tobytes())
-    return TokenPacker(numbers[:-2], numbers[-2], numbers[-1], identity=identity, unrelated=E5_UNRELATED)
+    return TokenPacker(numbers[:-2], numbers[-2], numbers[-1], identity=identity, unrelated=unrelated)
 
 
 @lru_cache(maxsize=4)
