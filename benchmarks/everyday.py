@@ -193,16 +193,15 @@ def judge_answer(question: Question, answer: Answer, cited: Sequence[str], *, ms
         outcome = ANSWERED
     else:
         outcome = RIGHT if right else WRONG
-    short = getattr(answer, "short", None)
-    wanted = hasattr(answer, "short") and bool(question.accepted)
-    short_right = not answer.abstained and matching(str(short or ""), question.accepted) is not None
+    short = answer.short.text if answer.short else None
+    short_right = not answer.abstained and matching(short or "", question.accepted) is not None
     return Reply(
         outcome=outcome,
         matched=matched,
         text=answer.text,
         cited=tuple(cited),
-        short=None if short is None else str(short),
-        short_right=short_right if wanted else None,
+        short=short,
+        short_right=short_right if question.accepted else None,
         milliseconds=ms,
         verdict=verdict,
     )
@@ -231,7 +230,7 @@ def measure(folder: Path, index: Path, recipes: Sequence[Recipe], settings: Sett
 
 def _search(engine: Engine, question: Question, recipe: Recipe, corpus: Path) -> Found:
     began = time.perf_counter()
-    result = engine.search(question.text, limit=LIMIT, **recipe.options())
+    result = engine.search(question.text, explain=False, limit=LIMIT, **recipe.options())
     ms = _since(began)
     files = _files((item.sources.file_name for item in result.results), corpus)
     return judge_search(question, files, empty=not result.results, ms=ms, verdict=_verdict(result))
@@ -243,7 +242,7 @@ def _ask(engine: Engine, question: Question, corpus: Path) -> Reply:
     ms = _since(began)
     # The search that the answer was made from: the engine still has it.
     verdict = _verdict(engine.search(question.text, limit=LIMIT, crag_enabled=True))
-    cited = _files((citation.sources and citation.sources.file_name for citation in answer.citations), corpus)
+    cited = _files((citation.sources.file_name for citation in answer.citations if citation.sources), corpus)
     return judge_answer(question, answer, cited, ms=ms, verdict=verdict)
 
 

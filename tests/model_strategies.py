@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from hybridrag.steps import Step, StepState
-from hybridrag.types.answers import Answer, AnswerSentence, Citation
+from hybridrag.types.answers import Answer, AnswerSentence, Citation, NearestPassage, ShortAnswer
 from hybridrag.types.base import Float32Array, Model
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.graph import (
@@ -421,6 +421,15 @@ def answers(draw: st.DrawFn) -> Answer:
     return Answer(text=draw(texts), sentences=tuple(said), citations=tuple(known), generated_by=draw(texts))
 
 
+nearest = build(NearestPassage, text=texts, result_id=texts, relevance=scores, sources=st.none() | sources)
+
+
+@st.composite
+def shorts(draw: st.DrawFn) -> ShortAnswer:
+    start = draw(st.integers(0, 100))
+    return ShortAnswer(text=draw(texts), citation=draw(st.integers(1, 9)), start=start, end=start + 1)
+
+
 answer_sentences = build(AnswerSentence, text=texts, citations=tuples_of(st.integers(1, 9)))
 
 MODELS: dict[type[Model], st.SearchStrategy[Model]] = {
@@ -438,6 +447,8 @@ MODELS: dict[type[Model], st.SearchStrategy[Model]] = {
     FileInfo: files,
     FileOutcome: outcomes,
     FoundBy: found_bys,
+    NearestPassage: nearest,
+    ShortAnswer: shorts(),
     GraphPath: paths,
     Highlight: highlights,
     HighlightOffset: offsets(),

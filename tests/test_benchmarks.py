@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from benchmarks.__main__ import BENCHMARKS, CannotRun, measure
 from benchmarks.bench_corpus import documents, questions
 from benchmarks.bench_engine import PARTS, Parts, build, search
 from benchmarks.report import Table, write_between
-from benchmarks.verify_cases import Case
-from benchmarks.verify_model import TAUGHT_READS, digest_of, key_of, read_taught
 
 from hybridrag.language.detect import detect
-from hybridrag.protocols import Candidate, Question
 
 
 def test_a_table_is_written_for_a_page_with_its_numbers_to_the_right() -> None:
@@ -90,27 +85,3 @@ def test_every_part_of_taking_in_and_every_way_of_searching_is_measured(tmp_path
 def test_a_benchmark_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(CannotRun, match=f"Known: {', '.join(BENCHMARKS)}"):
         measure("nothing")
-
-
-def test_reads_of_taught_models_come_by_deal_and_by_the_fold_that_is_held_back(tmp_path: Path) -> None:
-    one, other, unknown = (
-        Case("nomiracl_en", "en", Question(text), [Candidate(id=name, text=name, score=1.0) for name in names], 1, None)
-        for text, names in (("Who?", "ab"), ("誰?", "c"), ("Where?", "d"))
-    )
-    said = np.arange(2 * 5 * 3 * 2, dtype=np.float16).reshape(2, 5, 3, 2)
-    keys = np.array([digest_of(case) for case in (one, other)])
-    np.savez(tmp_path / "reads.npz", reads=said, starts=np.array([0, 2, 3]), keys=keys)
-    read = read_taught(tmp_path / "reads.npz", [other, unknown, one])
-    assert [len(deal) for deal in read] == [5, 5]
-    other.candidates[0] = replace(other.candidates[0], text="another")
-    assert set(read_taught(tmp_path / "reads.npz", [one, other])[0][0]) == {key_of(one)}, "other passages, another case"
-    assert read[1][4] == {key_of(one): [(54.0, 55.0), (56.0, 57.0)], key_of(other): [(58.0, 59.0)]}
-
-
-def test_the_repository_has_what_models_said_of_what_the_larger_one_was_taught() -> None:
-    with np.load(TAUGHT_READS, allow_pickle=False) as kept:
-        reads, starts, keys = kept["reads"], kept["starts"], kept["keys"]
-    assert reads.shape[1:] == (5, starts[-1], 2)
-    assert len(keys) == len(starts) - 1
-    assert np.isfinite(reads).all()
-    assert all(set(key) <= set("0123456789abcdef") for key in keys.tolist()), "no text of the data"

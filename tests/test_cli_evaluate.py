@@ -182,7 +182,7 @@ class TestEval:
         args = ["--recipe", "hybrid", "--limit", "30", "--index", "real", "--json"]
         assert main(["eval", str(SAMPLE / "eval"), *args]) == 0
         printed = json.loads(capsys.readouterr().out)
-        assert printed["model"] == "multilingual-e5-small"
+        assert printed["model"] == "hybridrag-e5-small"
         assert printed["scores"][0]["metrics"]["Recall@10"]["mean"] > 0.8
 
 

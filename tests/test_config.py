@@ -64,7 +64,7 @@ class TestOrder:
         assert settings.documents.max_unpacked_bytes == 500 * 1024**2
         assert settings.documents.max_memory_bytes == 1024**3
         assert (settings.chunking.max_tokens, settings.chunking.overlap_tokens) == (200, 20)
-        assert settings.embedding.model == "multilingual-e5-small"
+        assert settings.embedding.model == "hybridrag-e5-small"
         assert settings.embedding.cache_dir.is_absolute()
         assert settings.search.min_confidence == 0.6
         assert settings.search.rrf_k == 60
@@ -396,10 +396,10 @@ class TestTuned:
     """What `hybridrag tune` turns."""
 
     def test_weights_by_kind_of_question_are_the_recommended_ones_until_set(self, project: Path) -> None:
-        weights = make_knobs(load_settings(env={}).settings, model="fake").weights
+        weights = make_knobs(load_settings(env={}).settings).weights
         assert weights == DEFAULT_WEIGHTS
         text = "[search.weights.global]\nkeyword = 0.1\nsemantic = 0.1\ngraph = 0.8\n"
-        knobs = make_knobs(from_file(project, text).settings, model="fake")
+        knobs = make_knobs(from_file(project, text).settings)
         assert knobs.weights[QueryType.GLOBAL].graph == 0.8
         assert knobs.weights[QueryType.LOCAL] == DEFAULT_WEIGHTS[QueryType.LOCAL]
 
@@ -447,11 +447,11 @@ class TestTuned:
             "verify.correct_from": 0.6,
             "verify.incorrect_until": 0.2,
         }
-        knobs = make_knobs(load_settings(env={}, overrides=overrides).settings, model="fake")
+        knobs = make_knobs(load_settings(env={}, overrides=overrides).settings)
         assert (knobs.candidates, knobs.candidates_per_result, knobs.min_relevance) == (200, 3, 0.5)
         assert (knobs.steps, knobs.hopping) == (2, Hopping(4, 10, 0.9, 0.1))
         assert (knobs.closer.share, knobs.checking.bounds, knobs.checking.steps) == (0.6, Bounds(0.6, 0.2), 2)
-        usual = make_knobs(load_settings(env={}).settings, model="fake")
+        usual = make_knobs(load_settings(env={}).settings)
         assert (usual.candidates, usual.min_relevance) == (100, 0.3)
         assert (usual.steps, usual.hopping, usual.checking.bounds) == (1, Hopping(), Bounds())
 
@@ -461,11 +461,8 @@ def test_the_larger_model_reads_where_the_settings_name_it_and_any_other_name_is
         overrides = {f"rerank.{key}": value for key, value in rerank.items()}
         return make_reader(load_settings(env={}, overrides=overrides).settings).size
 
-    assert (size(), size(model="base"), size(provider="own", model="base")) == ("small", "base", "base")
-    for chosen in ("small", "base"):
-        settings = load_settings(env={}, overrides={"rerank.model": chosen}).settings
-        assert make_knobs(settings, model="fake").reader == chosen, "the judge knows who reads for it"
+    assert (size(), size(model="small"), size(provider="own", model="small")) == ("base", "small", "small")
     # The name of another provider's model says nothing about which of the package's own reads for the judge.
-    assert size(provider="cross-encoder", model="some/model") == "small"
+    assert size(provider="cross-encoder", model="some/model") == "base"
     with pytest.raises(InvalidSettings, match="`small` or `base` for `auto`, found 'large'"):
         size(model="large")

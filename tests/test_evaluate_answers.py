@@ -19,11 +19,8 @@ from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.report import render_report
 from hybridrag.evaluate.runs import AnswerOutcome, EvalRun, run_searches
 from hybridrag.evaluate.support import LlmJudge, LocalJudge
-from hybridrag.models.hash_embedder import HashEmbedder
+from hybridrag.models.own_reranker import OwnReranker
 from hybridrag.parts import load_judge, load_support_judge
-from hybridrag.pipeline.alone import ComparingJudge
-from hybridrag.protocols import Candidate, Judgement, Passages, Question
-from hybridrag.result import Err, Result
 from hybridrag.testing.llms import ScriptedLlm
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
 from hybridrag.verify.judge import LocalJudge as VerifyJudge
@@ -155,7 +152,7 @@ class TestAgreement:
         ]
         told: list[int] = []
         found = judge_agreement(
-            cases, judge=VerifyJudge(), support=LocalJudge(), on_case=lambda done, _: told.append(done)
+            cases, judge=VerifyJudge(OwnReranker()), support=LocalJudge(), on_case=lambda done, _: told.append(done)
         )
         assert set(found) == {"all", "en", "ja"}
         assert (found["en"].confusion.accuracy, found["en"].area) == (1.0, 1.0)
@@ -163,36 +160,13 @@ class TestAgreement:
         assert found["all"].confusion.counts["no", "yes"] == 1
         assert found["all"].curve[-1].coverage == 1
         assert told == [1, 2, 3, 4]
-        assert set(judge_agreement(cases[:2], judge=VerifyJudge(), support=LocalJudge())) == {"all"}
+        assert set(judge_agreement(cases[:2], judge=VerifyJudge(OwnReranker()), support=LocalJudge())) == {"all"}
 
     def test_a_judge_that_fails_gives_no_figure(self) -> None:
         case = LabelledCase("It is so.", tuple(PASSAGES), label=True, states=True)
         judge = LlmJudge(ScriptedLlm([ProviderError("judge", "it is down")]))
         with pytest.raises(ProviderError):
-            judge_agreement([case], judge=VerifyJudge(), support=judge)
-
-    def test_passages_that_no_search_found_are_compared_by_meaning_first(self) -> None:
-        class Seen(VerifyJudge):
-            cosines: tuple[float, ...] = ()
-
-            def judge(
-                self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
-            ) -> Result[Judgement]:
-                self.cosines = tuple(candidate.scores["semantic"] for candidate in candidates)
-                return super().judge(question, candidates, timeout=timeout)
-
-        class Broken(HashEmbedder):
-            def embed_query(self, text: str, *, tokens: bool = False) -> Passages:
-                raise ModelUnavailable("e5", f"it is gone ({len(text)}, {tokens})")
-
-        seen = Seen()
-        judge = ComparingJudge(seen, HashEmbedder)
-        candidates = [Candidate("1", PASSAGES[0], 0.0, "Fees"), Candidate("2", PASSAGES[1], 0.0)]
-        assert judge.judge(Question("the fee for small boats"), candidates).unwrap().sufficient > 0
-        assert seen.cosines[0] > seen.cosines[1]
-        assert judge.name == "local"
-        assert judge.judge(Question("the fee"), []).unwrap().sufficient == 0
-        assert isinstance(ComparingJudge(seen, Broken).judge(Question("the fee"), candidates), Err)
+            judge_agreement([case], judge=VerifyJudge(OwnReranker()), support=judge)
 
     def test_the_settings_say_who_judges(self) -> None:
         local = load_settings(env={}).settings

@@ -28,14 +28,13 @@ classify default_weights find_recipes fuse json_schema load_settings parse_query
 
 EVALUATION = """
 ALL_QUESTIONS ANSWER_METRICS METRICS TUNE_KNOBS AnswerOutcome AnswerRow BootstrapInterval Confusion CoveragePoint
-Dataset EvalAnswer EvalRun EvalSearch EvalSetting Fitted JudgeAgreement JudgeGain JudgeScore JudgedQuestion Judgements
-LabelledCase LlmJudge LocalJudge PairedDifference QueryOutcome RecipeRun RecordingJudge RememberingEmbedder ScoreRow
-SettingsChoice SupportJudge TuneKnob TuneMeasure TuneTrial Tuned abstention_curve all_evidence_at answer_relevancy
-area_under_curve average_precision bootstrap_interval check_labelled choice_as_toml compare_runs confusion
-context_precision context_recall cross_validate_fit dataset_halves faithfulness fit_judge judge_agreement
-judge_questions judgements_of load_dataset load_judge load_search_judge load_support_judge metric_values ndcg_at
-outcomes_of paired_difference precision_at read_fitted read_labelled_cases recall_at reciprocal_rank_at run_answers
-run_searches score_answers score_run themes_covered_at tune write_report
+Dataset EvalAnswer EvalRun EvalSearch EvalSetting JudgeAgreement Judgements LabelledCase LlmJudge LocalJudge
+PairedDifference QueryOutcome RecipeRun RememberingEmbedder ScoreRow SettingsChoice SupportJudge TuneKnob TuneMeasure
+TuneTrial Tuned abstention_curve all_evidence_at answer_relevancy area_under_curve average_precision
+bootstrap_interval choice_as_toml compare_runs confusion context_precision context_recall dataset_halves faithfulness
+judge_agreement judgements_of load_dataset load_judge load_support_judge metric_values ndcg_at outcomes_of
+paired_difference precision_at read_labelled_cases recall_at reciprocal_rank_at run_answers run_searches score_answers
+score_run themes_covered_at tune write_report
 """
 """What `from hybridrag.evaluate import ...` offers."""
 

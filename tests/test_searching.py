@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,17 @@ from hypothesis import strategies as st
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.errors import InvalidQuery, ModelUnavailable
-from hybridrag.protocols import Passages
+from hybridrag.pipeline.find import Ask, Found, Ranked
+from hybridrag.pipeline.show import show
+from hybridrag.protocols import Passages, Question
 from hybridrag.search.blend import base_scores, blend, own_scores, stretched
 from hybridrag.search.hop import Seed, Trail, path_score
 from hybridrag.searching import Searcher, SearchKnobs, SearchParts
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
+from hybridrag.types.parse import make_query
 from hybridrag.types.queries import QueryType, SearchStrategy, SearchWeights
-from hybridrag.types.results import SearchResult
+from hybridrag.types.results import Hit, SearchResult, SearchResultType
 
 DOCUMENTS = {
     "lighthouse.md": "# The Marten Lighthouse\n\nThe Marten Lighthouse was designed by Elvira Quist in 1874.\n",
@@ -103,6 +107,38 @@ def test_each_way_of_searching_runs_alone(engine: Engine) -> None:
             mode
         ]
         assert all({found.strategy for found in item.found_by} <= {mode} for item in result.results)
+
+
+def test_what_only_meaning_finds_is_shown_by_default(engine: Engine) -> None:
+    # It was once scored below the default bound, and the page stayed empty.
+    by_meaning = names(engine, "zzyzx qwortle", mode="semantic")
+    assert by_meaning
+    assert set(names(engine, "zzyzx qwortle")) >= set(by_meaning)
+
+
+def test_an_entity_without_metadata_has_none(engine: Engine) -> None:
+    with_it = engine.search("Elvira Quist").results
+    assert any(item.type is SearchResultType.ENTITY and item.metadata for item in with_it)
+    assert all(item.metadata is None for item in engine.search("Elvira Quist", include_metadata=False).results)
+
+
+def test_a_chunk_that_is_removed_during_a_search_is_left_out() -> None:
+    # A chunk that the graph knew was once taken for an entity, and the search raised.
+    class Emptied:
+        """The store, whose chunks are gone when the results are shown."""
+
+        def snapshot(self) -> Any:
+            return nullcontext()
+
+        def chunks_by_key(self, *_: Any, **__: Any) -> dict[int, Any]:
+            return {}
+
+    query = make_query("harbour", {})
+    understood: Any = None
+    ask = Ask(query, query.text, understood, query.options.weights)
+    gone = Ranked(7, 1.0, 1.0, hit=Hit("c", 1.0, key=7))
+    store: Any = Emptied()
+    assert show(store, Found(ask, Question(query.text)), [gone]) == []
 
 
 def test_filters_bind_every_search(engine: Engine) -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from hybridrag.protocols import Candidate, Judgement, Question
 from hybridrag.queries.classify import classify
-from hybridrag.types.results import CorrectiveAction, CorrectiveActionKind, CRAGVerdict, IntentMatch, should_generate
-from hybridrag.verify.features import read_all
-from hybridrag.verify.grade import grade_set, set_score
+from hybridrag.types.results import CRAGVerdict, IntentMatch, should_generate
+from hybridrag.verify.grade import grade, set_score
 from hybridrag.verify.intent import match_intent
 from hybridrag.verify.missing import say_missing
+from hybridrag.verify.read import read_all
 from hybridrag.verify.sufficiency import evaluate_sufficiency
 
 
@@ -95,76 +95,51 @@ def test_an_unclassified_question_is_checked_by_its_words() -> None:
 # Sufficiency
 
 
-def test_a_sure_judgement_of_the_right_kind_suffices() -> None:
-    found = evaluate_sufficiency(Judgement((0.9,), 0.9), IntentMatch(matched=True, confidence=0.9))
+def test_a_sure_judgement_suffices() -> None:
+    found = evaluate_sufficiency(Judgement((0.9,), 0.9))
     assert (found.is_sufficient, found.confidence, found.missing_info) == (True, 0.9, ())
     assert should_generate(found)
 
 
-def test_a_missing_kind_lowers_the_judgement() -> None:
-    intent = IntentMatch(matched=False, confidence=0.8, expected="a date", missing=("a date",))
-    found = evaluate_sufficiency(Judgement((0.9,), 0.6), intent)
-    assert not found.is_sufficient
-    assert found.confidence == pytest.approx(1 - 0.6 * 0.6)
-    assert found.missing_info == ("Nothing found holds a date.",)
-    assert not should_generate(found)
-
-
-def test_the_same_thing_is_not_said_to_be_missing_twice() -> None:
-    intent = IntentMatch(matched=False, confidence=0.8, expected="a date", missing=("a date",))
-    judgement = Judgement((0.2,), 0.1, missing=("Nothing on the date of the founding of Orin Works.",))
-    assert evaluate_sufficiency(judgement, intent).missing_info == judgement.missing
-
-
-def test_an_insufficient_result_always_says_something() -> None:
-    assert evaluate_sufficiency(Judgement((), 0.0)).missing_info == ("Nothing that answers the question.",)
+def test_caution_moves_what_suffices() -> None:
+    judgement = Judgement((0.9,), 0.6, missing=("Nothing was found on Orin Works.",))
+    careful = evaluate_sufficiency(judgement, caution=0.7)
+    assert evaluate_sufficiency(judgement, caution=0.6).is_sufficient
+    assert not careful.is_sufficient
+    assert careful.confidence == pytest.approx(0.4)
+    assert careful.missing_info == judgement.missing
 
 
 @pytest.mark.parametrize(
     ("question", "text", "said"),
     [
-        ("When was Orin Works founded?", "", "Nothing on Orin Works."),
+        ("When was Orin Works founded?", "", "Nothing was found on Orin Works."),
         (
             "When was Orin Works founded?",
             "Orin Works sells clocks.",
-            "Nothing on the date of the founding of Orin Works.",
+            "What was found is near the question and does not say it.",
         ),
-        ("Where was Mira Vell born?", "Mira Vell is rich.", "Nothing on the place of the birth of Mira Vell."),
-        (
-            "How many clocks does Orin Works sell?",
-            "Orin Works is old.",
-            'No number for "clocks" and "sell" of Orin Works.',
-        ),
-        ("オリン製作所はいつ創業しましたか", "", 'Nothing on "オリン製作所".'),
-        (
-            "オリン製作所はいつ創業しましたか",
-            "オリン製作所は時計を売る。",
-            'Nothing on the date of the founding of "オリン製作所".',
-        ),
-        ("What is embracery?", "Theft is a crime.", 'Nothing that mentions "embracery".'),
+        ("オリン製作所はいつ創業しましたか", "", "「オリン製作所」についての記述は見つかりませんでした。"),
     ],
 )
-def test_what_is_missing_is_said_in_english_with_names_as_asked(question: str, text: str, said: str) -> None:
+def test_what_is_missing_is_said_in_the_questions_language(question: str, text: str, said: str) -> None:
     candidates = [passage(text)] if text else []
-    assert said in say_missing(read_all(asked(question), candidates))
+    assert say_missing(read_all(asked(question), candidates)) == (said,)
 
 
 # The verdict over the set
 
 
-def test_a_set_that_holds_the_answer_is_correct_in_part_ambiguous_and_without_it_incorrect() -> None:
-    assert grade_set(Judgement((0.9, 0.2), 0.9)).relevance is CRAGVerdict.CORRECT
-    assert grade_set(Judgement((0.9, 0.2), 0.1)).relevance is CRAGVerdict.AMBIGUOUS
-    assert grade_set(Judgement((0.2, 0.1), 0.1)).relevance is CRAGVerdict.INCORRECT
-
-
-def test_a_set_of_nothing_is_incorrect_and_asks_for_the_web() -> None:
-    assert set_score(Judgement((), 0.0)) == 0.0
-    assert grade_set(Judgement((), 0.0)).needs_web_search
-
-
-def test_the_verdict_carries_what_was_done() -> None:
-    action = CorrectiveAction(kind=CorrectiveActionKind.REWRITE_QUERY, detail="orin", before=0.2, after=0.8)
-    report = grade_set(Judgement((0.9,), 0.9), actions=[action], refined_query="orin")
-    assert report.actions == (action,)
-    assert report.refined_query == "orin"
+@pytest.mark.parametrize(
+    ("judgement", "graded"),
+    [
+        (Judgement((0.9, 0.2), 0.9), CRAGVerdict.CORRECT),
+        (Judgement((0.9, 0.2), 0.1), CRAGVerdict.AMBIGUOUS),
+        (Judgement((0.2, 0.1), 0.1), CRAGVerdict.INCORRECT),
+        (Judgement((), 0.0), CRAGVerdict.INCORRECT),
+    ],
+)
+def test_a_set_that_holds_the_answer_is_correct_in_part_ambiguous_and_without_it_incorrect(
+    judgement: Judgement, graded: CRAGVerdict
+) -> None:
+    assert grade(set_score(judgement)).relevance is graded

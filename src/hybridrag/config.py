@@ -149,8 +149,9 @@ class EmbeddingSettings(Section):
     provider: Literal["auto", "package", "huggingface", "sentence-transformers", "openai", "fake"] = "auto"
     """Where the model comes from. `auto` takes the weights that need no download, else Hugging Face; `openai` is any
     service that speaks its API; `fake` is for tests."""
-    model: str = Field(default="multilingual-e5-small", min_length=1)
-    """The name of the model. An index keeps to the model that it was written with."""
+    model: str = Field(default="hybridrag-e5-small", min_length=1)
+    """The name of the model. `hybridrag-e5-small` is multilingual-e5-small taught to find other words and the other
+    language; `multilingual-e5-small` is the untaught one. An index keeps to the model that it was written with."""
     cache_dir: Folder = Field(
         default_factory=lambda: platformdirs.user_cache_path("hybridrag"),
         json_schema_extra={"shown_default": "the cache folder of the platform"},
@@ -347,7 +348,7 @@ class SearchSettings(Section):
     """How many times what is asked for they hand in at least, which counts where a page lies beyond `candidates`."""
     min_relevance: Share = 0.3
     """Results whose combined score is lower are left out, unless a query says otherwise. No candidate is reported lower
-    than 0.3 but where nothing bears on the question at all."""
+    than 0.3."""
     weights: WeightSettings = WeightSettings()
     walk: WalkSettings = WalkSettings()
     expand: bool = True
@@ -372,7 +373,8 @@ class RerankSettings(Section):
     order of the searches."""
     model: Name | None = None
     """The name of the model, or the folder of one; not set means the provider's usual one. `auto` and `own` have
-    `small` and `base`, which reads better and takes three times as long."""
+    `base` and `small`, which takes a third of the time and only orders: it neither judges well nor says where an
+    answer stands."""
     base_url: Address | None = None
     """The address of the service; not set means the provider's own. `tei` needs it."""
     api_key: SecretStr | None = None
@@ -406,14 +408,13 @@ class VerifySettings(Section):
     judge: Literal["auto", "local", "llm"] = "auto"
     """Who judges whether the results hold the answer. `auto` is the local judge; `llm` asks the LLM, with the local
     judge where it fails."""
-    fitted: Folder | None = None
-    """A file that `hybridrag tune --judge` wrote: what the judge says is put right by what your questions taught."""
+    caution: Share = 0.6
+    """An answer is given from this probability on that the documents hold it. Less answers more often and is wrong more
+    often; 0 always answers, 1 hardly ever."""
     max_rounds: int = Field(default=2, ge=0, le=5)
     """How often a search whose results do not answer is tried again in another way."""
     deadline_seconds: float = Field(default=10.0, gt=0.0)
     """How long correcting may take in all."""
-    min_confidence: Share = 0.5
-    """An answer is given only from results that are judged sufficient with at least this confidence."""
     correct_from: Share = 0.7
     """Results are graded `correct` from this score on (BR-016)."""
     incorrect_until: Share = 0.3
@@ -684,7 +685,7 @@ def _broken_toml(file: Path, text: str, message: str) -> InvalidSettings:
         where=f"{file}, line {number}",
         key=key[1] if key else FILE_NAME,
         expected=f"is not valid TOML ({reason[:1].lower()}{reason[1:]})",
-        hint='Texts need quotes: model = "multilingual-e5-small".' if reason == "Invalid value" else None,
+        hint='Texts need quotes: model = "hybridrag-e5-small".' if reason == "Invalid value" else None,
     )
 
 

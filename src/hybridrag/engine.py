@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
+from hybridrag.answers.answer import Answerer
 from hybridrag.config import Settings, load_settings
 from hybridrag.documents.chunk import ChunkSize, passage_text
 from hybridrag.documents.isolate import IsolatedReader
@@ -44,7 +45,6 @@ from hybridrag.parts import (
     make_reranker,
     make_web_search,
 )
-from hybridrag.pipeline.answer import Answerer
 from hybridrag.protocols import Embedder, Judge, Llm, Problem, Reranker, StoreStatus, WebSearch
 from hybridrag.searching import Searcher, SearchParts
 from hybridrag.stores.embedded.store import EmbeddedStore
@@ -527,18 +527,14 @@ class Engine:
             linker=TitleLinker(),
             reranker=(lambda: reranker) if reranker else make_reranker(settings, self._store, self.embedder),
             closer=(lambda: reader) if settings.rerank.provider == "auto" and reranker is None else None,
-            read=reader.read,
+            reader=reader,
             classifier=None if settings.search.classifier == "rules" else llm,
             judge=judge or make_judge(settings, llm),
             llm=llm,
             web=web or make_web_search(settings),
         )
-        fake = settings.embedding.provider == "fake"
-        model = self._embedder.info.name if self._embedder else "fake" if fake else settings.embedding.model
-        searcher = Searcher(self._store, parts, make_knobs(settings, model=model))
-        answerer = Answerer(
-            searcher, llm=llm, min_confidence=settings.verify.min_confidence, timeout=settings.llm.timeout_seconds
-        )
+        searcher = Searcher(self._store, parts, make_knobs(settings))
+        answerer = Answerer(searcher.search, reader, llm=llm, timeout=settings.llm.timeout_seconds)
         return searcher, answerer
 
     def embedder(self) -> Embedder:
@@ -579,7 +575,7 @@ class Engine:
     def _load_embedder(self) -> Embedder:
         with self._lock:
             if self._embedder is None:
-                self._embedder = make_embedder(self.settings, self._tell_model)
+                self._embedder = make_embedder(self.settings, self._tell_model, written=self._store.model())
             return self._embedder
 
     def _tell_model(self, what: str, share: float) -> None:

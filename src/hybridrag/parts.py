@@ -16,23 +16,20 @@ from hybridrag.graph.extract import Extractor, Passage, choose_extractor
 from hybridrag.graph.extract_llm import LlmExtractor
 from hybridrag.graph.llm_cache import FILE_NAME, FileCache
 from hybridrag.graph.mentions import Context
-from hybridrag.models.load import load_embedder
+from hybridrag.models.load import UNTAUGHT, load_embedder
 from hybridrag.models.own_reranker import OwnReranker, Size
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.models.token_vectors import packer_for
-from hybridrag.pipeline.alone import ComparingJudge
-from hybridrag.pipeline.judge import ReadingJudge
-from hybridrag.pipeline.rerank import READ, Looking
+from hybridrag.pipeline.rerank import Looking
 from hybridrag.pipeline.verify import Checking
-from hybridrag.protocols import Candidate, Embedder, Judge, Llm, Question, Reranker, Store, WebSearch
+from hybridrag.protocols import Candidate, Embedder, Judge, Llm, ModelInfo, Question, Reranker, Store, WebSearch
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.hop import Hopping
 from hybridrag.search.late import LateInteraction
-from hybridrag.searching import SearchKnobs, judges
+from hybridrag.searching import SearchKnobs
 from hybridrag.types.documents import Chunk
 from hybridrag.types.queries import QueryType, SearchWeights
-from hybridrag.verify.fitted import FittedJudge, read_fitted
 from hybridrag.verify.grade import Bounds
 from hybridrag.verify.judge import LocalJudge
 
@@ -40,15 +37,17 @@ EXTRACTORS = {"neural": "combined"}
 """What the settings call it -> what the graph calls it, where they differ."""
 
 
-DEFAULT_MODEL = "multilingual-e5-small"
-"""The model whose cosines the local judge was fitted to."""
+def make_embedder(
+    settings: Settings, on_progress: ModelProgress | None = None, *, written: ModelInfo | None = None
+) -> Embedder:
+    """The embedder of `[embedding]`; nothing is loaded before it is used.
 
-
-def make_embedder(settings: Settings, on_progress: ModelProgress | None = None) -> Embedder:
-    """The embedder of `[embedding]`; nothing is loaded before it is used."""
+    An index that was written with the former default keeps to it while no model is set.
+    """
     chosen = settings.embedding
+    kept = written is not None and written.name == UNTAUGHT and "model" not in chosen.model_fields_set
     return load_embedder(
-        model=chosen.model,
+        model=UNTAUGHT if kept else chosen.model,
         provider=chosen.provider,
         cache_dir=chosen.cache_dir,
         threads=chosen.threads,
@@ -106,11 +105,11 @@ def make_extractor(settings: Settings, index: Path, *, written: str | None, llm:
     return choose_extractor(EXTRACTORS.get(setting, setting))
 
 
-def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
-    """How to search with an embedding model of that name, as `[search]`, `[rerank]`, `[verify]` and `[web]` say.
+def make_knobs(settings: Settings) -> SearchKnobs:
+    """How to search, as `[search]`, `[rerank]`, `[verify]` and `[web]` say.
 
     Raises:
-        InvalidSettings: the file of synonyms, or of a fitted judge, cannot be read.
+        InvalidSettings: the file of synonyms cannot be read.
     """
     chosen, rerank = settings.search, settings.rerank
     return SearchKnobs(
@@ -133,9 +132,6 @@ def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
         expand=chosen.expand,
         synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
         looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
-        trust_cosines=model == DEFAULT_MODEL,
-        reader=reader_size(settings),
-        fitted=read_fitted(settings.verify.fitted) if settings.verify.fitted else None,
         closer=Looking(top_k=rerank.read_k, share=rerank.read_blend, timeout=rerank.timeout_seconds),
         checking=Checking(
             max_rounds=settings.verify.max_rounds,
@@ -144,6 +140,7 @@ def make_knobs(settings: Settings, *, model: str) -> SearchKnobs:
             web_results=settings.web.max_results,
             web_timeout=settings.web.timeout_seconds,
             bounds=Bounds(settings.verify.correct_from, settings.verify.incorrect_until),
+            caution=settings.verify.caution,
             steps=chosen.walk.steps,
         ),
     )
@@ -215,7 +212,7 @@ def make_reader(settings: Settings) -> OwnReranker:
 
 
 def reader_size(settings: Settings) -> Size:
-    """Which size of the package's own model reads; `small` where `[rerank]` names a model of another kind.
+    """Which size of the package's own model reads; `base` where `[rerank]` names a model of another kind.
 
     Raises:
         InvalidSettings: there is no such size.
@@ -225,7 +222,7 @@ def reader_size(settings: Settings) -> Size:
     if size not in {None, "small", "base"}:
         expected = f"must be `small` or `base` for `{chosen.provider}`, found {size!r}"
         raise InvalidSettings(where="settings", key="rerank.model", expected=expected)
-    return "base" if size == "base" else "small"
+    return "small" if size == "small" else "base"
 
 
 def make_judge(settings: Settings, llm: Llm | None) -> Judge | None:
@@ -251,41 +248,9 @@ def load_judge(settings: Settings) -> Judge:
     load_judge(load_settings().settings).judge(Question("..."), [Candidate(...)]).unwrap().sufficient -> 0.8
 
     Raises:
-        InvalidSettings: `llm` without a model in `[llm]`, or a fit that cannot be read or is for another judge.
-    """
-    judge = _judge_alone(settings)
-    return FittedJudge(judge, read_fitted(settings.verify.fitted)) if settings.verify.fitted else judge
-
-
-def _judge_alone(settings: Settings) -> Judge:
-    given = make_judge(settings, make_llm(settings))
-    if given is not None:
-        return given
-    trusted = _model_name(settings) == DEFAULT_MODEL
-    local = ReadingJudge(
-        LocalJudge(trust_cosines=trusted, reader=reader_size(settings)), make_reader(settings).read, first=READ
-    )
-    return ComparingJudge(local, cache(lambda: make_embedder(settings))) if trusted else local
-
-
-def load_search_judge(settings: Settings, *, corrected: bool = False) -> Judge:
-    """The judge that a search uses by these settings, without a fit: what one is made for.
-
-    `corrected` is whether the search corrects its results: the package's own model then reads more of them.
-
-    Raises:
         InvalidSettings: `llm` without a model in `[llm]`.
     """
-    knobs = make_knobs(_unfitted(settings), model=_model_name(settings))
-    return judges(make_judge(settings, make_llm(settings)), make_reader(settings).read, knobs)(corrected)
-
-
-def _unfitted(settings: Settings) -> Settings:
-    return settings.model_copy(update={"verify": settings.verify.model_copy(update={"fitted": None})})
-
-
-def _model_name(settings: Settings) -> str:
-    return "fake" if settings.embedding.provider == "fake" else settings.embedding.model
+    return make_judge(settings, make_llm(settings)) or LocalJudge(make_reader(settings))
 
 
 def load_support_judge(settings: Settings) -> SupportJudge:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from hybridrag.errors import InvalidInput
-from hybridrag.types.answers import Answer, AnswerSentence, Citation
+from hybridrag.types.answers import Answer, AnswerSentence, Citation, NearestPassage, ShortAnswer
 from hybridrag.types.base import Model
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.graph import (
@@ -75,6 +75,8 @@ RETURNED: tuple[type[Model], ...] = (
     CRAGScore,
     Chunk,
     Citation,
+    NearestPassage,
+    ShortAnswer,
     Community,
     CorrectiveAction,
     Entity,

@@ -9,21 +9,19 @@ from dataclasses import dataclass, field
 from hybridrag.errors import InvalidQuery
 from hybridrag.pipeline.cache import QueryCache
 from hybridrag.pipeline.find import CANDIDATES, Ask, Finder, Found
-from hybridrag.pipeline.judge import Read, ReadingJudge
 from hybridrag.pipeline.record import Recorder, span
-from hybridrag.pipeline.rerank import READ, Looking, RerankStage
+from hybridrag.pipeline.rerank import Looking, RerankStage
 from hybridrag.pipeline.show import page_of, show
 from hybridrag.pipeline.understand import Understander
 from hybridrag.pipeline.verify import Checking, Verified, VerifyStage
-from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reranker, StoreWithCommunities, WebSearch
+from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reader, Reranker, StoreWithCommunities, WebSearch
 from hybridrag.queries.plan import CANDIDATES_PER_RESULT, DEFAULT_WEIGHTS, MIN_CONFIDENCE
 from hybridrag.queries.synonyms import default_synonyms
 from hybridrag.search.hop import HOPPING, Hopping
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryType, SearchFilters, SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import SearchResult, SearchStrategyMetrics, StrategyMetric
-from hybridrag.verify.fitted import Fitted, FittedJudge
-from hybridrag.verify.judge import SMALL, LocalJudge
+from hybridrag.verify.judge import READ, LocalJudge
 
 MIN_RELEVANCE: float = SearchFilters.model_fields["min_relevance"].default
 
@@ -41,8 +39,8 @@ class SearchParts:
     """Classifies, where there is one; else the rules do."""
     judge: Judge | None = None
     """Judges, where there is one; else the local judge does."""
-    read: Read | None = None
-    """Reads passages for the local judge; it judges by words and vectors alone without."""
+    reader: Reader | None = None
+    """Reads passages for the local judge; it goes by the scores of the searches without."""
     llm: Llm | None = None
     """Puts questions in other words when nothing was found."""
     web: WebSearch | None = None
@@ -72,12 +70,6 @@ class SearchKnobs:
     looking: Looking = field(default_factory=Looking)
     closer: Looking = field(default_factory=lambda: Looking(top_k=2, share=0.4))
     checking: Checking = field(default_factory=Checking)
-    trust_cosines: bool = True
-    """Whether the local judge was fitted to the cosines of this embedding model."""
-    reader: str = SMALL
-    """The size of the package's own model that reads for the local judge."""
-    fitted: Fitted | None = None
-    """What is put over the judge: a fit to the user's own questions."""
 
 
 class Searcher:
@@ -112,8 +104,8 @@ class Searcher:
         self._verifier = VerifyStage(
             store,
             self._find,
-            judges(parts.judge, parts.read, knobs),
-            LocalJudge(trust_cosines=knobs.trust_cosines, reader=knobs.reader),
+            lambda corrected: parts.judge or LocalJudge(parts.reader, first=READ if corrected else knobs.closer.top_k),
+            LocalJudge(),
             knobs.checking,
             llm=parts.llm,
             web=parts.web,
@@ -208,18 +200,3 @@ class Searcher:
             f"The query's embedding has {len(query.embedding)} numbers; this index has {model.dimension}.",
             hint="Leave it out to have it computed.",
         )
-
-
-def judges(given: Judge | None, read: Read | None, knobs: SearchKnobs) -> Callable[[bool], Judge]:
-    """The judge of a search that is corrected, and of one that is not: the local one reads less there.
-
-    Raises:
-        InvalidSettings: the fit that the knobs hold was made for another judge.
-    """
-    quick: Judge = LocalJudge(trust_cosines=knobs.trust_cosines, reader=knobs.reader) if given is None else given
-    thorough = quick
-    if given is None and read is not None:
-        quick, thorough = (ReadingJudge(quick, read, first=first) for first in (knobs.closer.top_k, READ))
-    if knobs.fitted is not None:
-        quick, thorough = FittedJudge(quick, knobs.fitted), FittedJudge(thorough, knobs.fitted)
-    return lambda corrected: thorough if corrected else quick

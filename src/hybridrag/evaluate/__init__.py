@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from hybridrag.evaluate.answering import ANSWER_METRICS, AnswerRow, EvalAnswer, run_answers, score_answers
     from hybridrag.evaluate.datasets import Dataset, load_dataset
     from hybridrag.evaluate.generation import answer_relevancy, context_precision, context_recall, faithfulness
-    from hybridrag.evaluate.judge_fits import (
-        JudgedQuestion,
-        JudgeGain,
-        JudgeScore,
-        RecordingJudge,
-        check_labelled,
-        cross_validate_fit,
-        judge_questions,
-    )
     from hybridrag.evaluate.judgements import Judgements, judgements_of
     from hybridrag.evaluate.metrics import (
         all_evidence_at,
@@ -67,8 +58,7 @@ if TYPE_CHECKING:
         dataset_halves,
         tune,
     )
-    from hybridrag.parts import load_judge, load_search_judge, load_support_judge
-    from hybridrag.verify.fitted import Fitted, fit_judge, read_fitted
+    from hybridrag.parts import load_judge, load_support_judge
 
 __all__ = [
     "ALL_QUESTIONS",
@@ -85,11 +75,7 @@ __all__ = [
     "EvalRun",
     "EvalSearch",
     "EvalSetting",
-    "Fitted",
     "JudgeAgreement",
-    "JudgeGain",
-    "JudgeScore",
-    "JudgedQuestion",
     "Judgements",
     "LabelledCase",
     "LlmJudge",
@@ -97,7 +83,6 @@ __all__ = [
     "PairedDifference",
     "QueryOutcome",
     "RecipeRun",
-    "RecordingJudge",
     "RememberingEmbedder",
     "ScoreRow",
     "SettingsChoice",
@@ -112,29 +97,23 @@ __all__ = [
     "area_under_curve",
     "average_precision",
     "bootstrap_interval",
-    "check_labelled",
     "choice_as_toml",
     "compare_runs",
     "confusion",
     "context_precision",
     "context_recall",
-    "cross_validate_fit",
     "dataset_halves",
     "faithfulness",
-    "fit_judge",
     "judge_agreement",
-    "judge_questions",
     "judgements_of",
     "load_dataset",
     "load_judge",
-    "load_search_judge",
     "load_support_judge",
     "metric_values",
     "ndcg_at",
     "outcomes_of",
     "paired_difference",
     "precision_at",
-    "read_fitted",
     "read_labelled_cases",
     "recall_at",
     "reciprocal_rank_at",
@@ -152,8 +131,6 @@ _NAMES_BY_MODULE = {
     "evaluate.agreement": "JudgeAgreement LabelledCase judge_agreement read_labelled_cases",
     "evaluate.answering": "ANSWER_METRICS AnswerRow EvalAnswer run_answers score_answers",
     "evaluate.datasets": "Dataset load_dataset",
-    "evaluate.judge_fits": "JudgeGain JudgeScore JudgedQuestion RecordingJudge check_labelled cross_validate_fit "
-    "judge_questions",
     "evaluate.generation": "answer_relevancy context_precision context_recall faithfulness",
     "evaluate.judgements": "Judgements judgements_of",
     "evaluate.metrics": "all_evidence_at average_precision ndcg_at precision_at recall_at reciprocal_rank_at "
@@ -165,8 +142,7 @@ _NAMES_BY_MODULE = {
     "evaluate.support": "LlmJudge LocalJudge SupportJudge",
     "evaluate.tuning": "RememberingEmbedder SettingsChoice TUNE_KNOBS TuneKnob TuneMeasure TuneTrial Tuned "
     "choice_as_toml dataset_halves tune",
-    "parts": "load_judge load_search_judge load_support_judge",
-    "verify.fitted": "Fitted fit_judge read_fitted",
+    "parts": "load_judge load_support_judge",
 }
 """Where each public name lives; the same three places as in `hybridrag/__init__.py`."""
 

@@ -216,6 +216,7 @@ class Finder:
         self._take_keyword(found, keyword.result(), recorder)
         self._take_semantic(found, semantic.result(), recorder)
         weights = ask.weights if graph is None else _own_weights(ask.weights)
+        found.question = replace(found.question, rarity=rarity_of(self._store, ask.text))
         found.base = _base(found, weights)
         if graph is None:
             recorder.skipped(Step.GRAPH, "Not asked for.")
@@ -484,7 +485,19 @@ def _best_first(scores: Mapping[int, float]) -> list[int]:
 def _base(found: Found, weights: SearchWeights) -> dict[int, float]:
     """Words and meaning together; what a search found that weighs nothing is no result."""
     by_word = {key: _logit(score) for key, score in found.by_word.items()} if weights.keyword > 0 else {}
-    return base_scores(by_word, found.semantic if weights.semantic > 0 else {}, weights)
+    semantic = found.semantic if weights.semantic > 0 else {}
+    explicit = found.keyword is not None and found.keyword.explicit
+    share = 1.0 if explicit or not by_word else coverage(max(by_word.values()), found.question.rarity)
+    return base_scores(by_word, semantic, weights, covered=share)
+
+
+def coverage(best: float, rarity: Mapping[str, float]) -> float:
+    """How much of the question the best match by words covers: its BM25 over that of a chunk with every word once.
+
+    A question in other words shares one common word with many chunks, and the best of those is no evidence.
+    """
+    whole = sum(rarity.values())
+    return min(1.0, best / whole) if whole > 0 else 1.0
 
 
 def _own_weights(weights: SearchWeights) -> SearchWeights:

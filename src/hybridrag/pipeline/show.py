@@ -59,8 +59,9 @@ def show(
                 chunk = chunks[item.key]
                 extra = extras.get(chunk.id, NOTHING_MORE)
                 items.append(_chunk(store, found, item, chunk, files[chunk.file_id], ranks, extra))
-            elif item.hit is not None:
-                items.append(_node(item, extras.get(item.hit.id, NOTHING_MORE)))
+            elif item.hit is not None and not item.key:
+                extra = extras.get(item.hit.id, NOTHING_MORE)
+                items.append(_node(item, extra, metadata=found.ask.query.options.include_metadata))
         return items
 
 
@@ -131,7 +132,7 @@ def _chunk(
     )
 
 
-def _node(item: Ranked, extra: Extra) -> SearchResultItem:
+def _node(item: Ranked, extra: Extra, *, metadata: bool) -> SearchResultItem:
     """An entity or a community of the graph."""
     hit = item.hit
     assert hit is not None  # noqa: S101 (the caller looked)
@@ -145,7 +146,7 @@ def _node(item: Ranked, extra: Extra) -> SearchResultItem:
             entity_ids=hit.entity_ids, relation_ids=hit.relation_ids, community_id=hit.community_id
         ),
         found_by=(FoundBy(strategy=SearchStrategy.GRAPH, rank=1, score=item.graph, path=item.path),),
-        metadata={"title": str(hit.details.get("title", ""))},
+        metadata={"title": str(hit.details.get("title", ""))} if metadata else None,
     )
 
 

@@ -17,7 +17,6 @@ from hybridrag.queries.rewrite_llm import rewrite_with_llm
 from hybridrag.result import Err
 from hybridrag.search.blend import LOWEST_SHOWN
 from hybridrag.steps import Step
-from hybridrag.types.queries import SearchStrategy
 from hybridrag.types.results import (
     CorrectiveAction,
     CorrectiveActionKind,
@@ -32,7 +31,7 @@ from hybridrag.verify.grade import BR_016, Bounds, grade, set_score
 from hybridrag.verify.intent import match_intent
 from hybridrag.verify.refine import refine
 from hybridrag.verify.rewrite import rewrite_query
-from hybridrag.verify.sufficiency import evaluate_sufficiency
+from hybridrag.verify.sufficiency import CAUTION, evaluate_sufficiency
 
 JUDGED = 10
 """Results that are judged together, whatever page is shown: what an answer would be made from."""
@@ -61,6 +60,8 @@ class Checking:
     web_results: int = 5
     web_timeout: float = 5.0
     bounds: Bounds = BR_016
+    caution: float = CAUTION
+    """From which probability on the results suffice."""
     steps: int = 1
     """How far the first search followed the graph."""
 
@@ -96,7 +97,8 @@ class _Standing:
 class VerifyStage:
     """Verifies what was found. Thread-safe.
 
-    `judge` gives the judge of a search that is corrected (True), or of one that has to be quick (False).
+    `judge` gives the judge of a search that is corrected (True), or of one that has to be quick (False); `fallback`
+    judges where that one fails.
     """
 
     def __init__(
@@ -126,8 +128,6 @@ class VerifyStage:
             if standing is None:
                 return Verified(found, match_intent(found.question, ()))
             note.details |= {"sufficient": round(standing.judgement.sufficient, 4), "judged": len(standing.candidates)}
-            if not options.crag_enabled:
-                self._sink_what_bears_on_nothing(standing, note)
         if options.crag_enabled:
             with recorder.step(Step.CORRECT) as note:
                 self._correct(standing, recorder, note)
@@ -138,7 +138,7 @@ class VerifyStage:
             intent = match_intent(question, candidates)
             note.details |= {"expected": intent.expected, "matched": intent.matched}
         with recorder.step(Step.SUFFICIENCY) as note:
-            sufficiency = evaluate_sufficiency(standing.judgement, intent)
+            sufficiency = evaluate_sufficiency(standing.judgement, caution=self._checking.caution)
             note.details |= {"sufficient": sufficiency.is_sufficient, "confidence": round(sufficiency.confidence, 4)}
         crag = self._report(standing) if options.crag_enabled else None
         extras = self._extras(standing) if options.crag_enabled else {}
@@ -174,24 +174,6 @@ class VerifyStage:
         note.degrade(f"{judge.name} did not judge: {reason} The local judge did.")
         note.details["judge"] = self._fallback.name
         return local.value
-
-    def _sink_what_bears_on_nothing(self, standing: _Standing, note: Note) -> None:
-        """Where no word of the question is in the documents and nothing bears on it, nothing was found.
-
-        Some vector is always nearest; below the default `minRelevance` it can still be asked for.
-        """
-        found = standing.found
-        bears = max(standing.judgement.relevance, default=0.0)
-        query = found.ask.query
-        # Where a nearest vector leads in the graph is as far from the question as that vector.
-        known = found.by_word or found.start.seeds or found.start.related or found.end.themes
-        by_meaning_alone = query.embedding is not None or SearchStrategy.KEYWORD not in found.metrics
-        if known or by_meaning_alone or found.keyword is None:
-            return
-        if grade(bears, self._checking.bounds).relevance is not CRAGVerdict.INCORRECT:
-            return
-        found.ranked = [replace(item, combined=item.combined * bears, shown=None) for item in found.ranked]
-        note.details["nothing"] = "No word of the question is in the documents, and nothing near bears on it."
 
     # Correcting
 

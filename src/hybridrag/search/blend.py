@@ -60,15 +60,19 @@ def stretched(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def base_scores(
-    keyword: Mapping[int, float], semantic: Mapping[int, float], weights: SearchWeights
+    keyword: Mapping[int, float], semantic: Mapping[int, float], weights: SearchWeights, *, covered: float = 1.0
 ) -> dict[int, float]:
-    """Each chunk's own score: words and meaning, each stretched, in the proportion of their weights."""
-    total = weights.keyword + weights.semantic
+    """Each chunk's own score: words and meaning, each stretched, in the proportion of their weights.
+
+    `covered` is how much of the question the best match by words covers: words weigh as much less.
+    """
+    words = weights.keyword * (covered if semantic and weights.semantic > 0 else 1.0)
+    total = words + weights.semantic
     if total <= 0:
         return {}
     by_word, by_meaning = stretched(keyword), stretched(semantic)
     return {
-        key: (weights.keyword * by_word.get(key, 0.0) + weights.semantic * by_meaning.get(key, 0.0)) / total
+        key: (words * by_word.get(key, 0.0) + weights.semantic * by_meaning.get(key, 0.0)) / total
         for key in {*by_word, *by_meaning}
     }
 

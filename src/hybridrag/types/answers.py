@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from hybridrag.types.base import Model
+from hybridrag.types.queries import Score
 from hybridrag.types.results import SearchResultSources
 
 EXTRACTIVE = "extractive"
@@ -44,11 +45,39 @@ class AnswerSentence(Model):
     """The numbers of its citations; at least one for every statement that is given as an answer."""
 
 
+class ShortAnswer(Model):
+    """The stretch of a result that answers: characters `start` to `end` (exclusive) of its text."""
+
+    text: str
+    """As it stands in the document, on one line."""
+    citation: int = Field(ge=1)
+    """The number of the citation that it is part of."""
+    start: int = Field(ge=0)
+    """The first character within the result's text."""
+    end: int = Field(ge=0)
+    """The first character after it."""
+
+
+class NearestPassage(Model):
+    """A passage near the question, shown whether or not it answers."""
+
+    text: str
+    """Its sentences that are nearest to the question."""
+    result_id: str
+    """The id of the result."""
+    relevance: Score
+    """The probability that it bears on the question."""
+    sources: SearchResultSources | None = None
+    """The document, page and line of the result, where they are known."""
+
+
 class Answer(Model):
     """An answer with its citations, or an abstention."""
 
     text: str
     """The whole answer to show, with citation numbers in brackets: "Orin Works was founded in 1987. [1]"."""
+    short: ShortAnswer | None = None
+    """The stretch that answers, where one passage holds the answer; None for overviews and abstentions."""
     sentences: tuple[AnswerSentence, ...] = ()
     """The same, statement by statement; empty when nothing is answered."""
     citations: tuple[Citation, ...] = ()
@@ -57,6 +86,10 @@ class Answer(Model):
     """Whether the results do not suffice, so that no answer is given."""
     missing: tuple[str, ...] = ()
     """What would have to be found to answer; empty for an answer."""
+    nearest: tuple[NearestPassage, ...] = ()
+    """The passages nearest to the question, best first."""
+    confidence: Score = 0.0
+    """The probability that the documents hold the answer."""
     generated_by: str = EXTRACTIVE
     """`extractive` for sentences of the documents themselves, else the name of the LLM that wrote it."""
 

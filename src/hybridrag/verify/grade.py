@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybridrag.protocols import Judgement
 from hybridrag.types.results import (
     CORRECT_FROM,
     INCORRECT_UP_TO,
-    CorrectiveAction,
-    CRAGReport,
     CRAGScore,
     CRAGVerdict,
 )
@@ -68,14 +65,3 @@ def set_score(judgement: Judgement) -> float:
     if not judgement.relevance:
         return 0.0
     return (max(*judgement.relevance, judgement.sufficient) + judgement.sufficient) / 2.0
-
-
-def grade_set(
-    judgement: Judgement, *, actions: Sequence[CorrectiveAction] = (), refined_query: str | None = None
-) -> CRAGReport:
-    """The verdict over all results together, with what was done about it.
-
-    relevance (.9, .2), sufficient .9 -> correct, no web search
-    """
-    score = grade(set_score(judgement), refined_query=refined_query)
-    return CRAGReport(**dict(score), actions=tuple(actions))

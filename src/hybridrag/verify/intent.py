@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from hybridrag.protocols import Candidate, Question
 from hybridrag.types.queries import QueryType, RelationHint
 from hybridrag.types.results import IntentMatch
-from hybridrag.verify.features import Read, best_sentence, read_all
-from hybridrag.verify.missing import NAME_THERE, join, quoted, unseen_names
-from hybridrag.verify.read import name_presence, new_finds, presence
+from hybridrag.verify.missing import unseen_names
+from hybridrag.verify.read import Read, best_sentence, mentions, new_finds, presence, read_all
 from hybridrag.verify.wants import Want
 
 BREADTH = 3
@@ -57,8 +56,8 @@ def _check_of(question: Question) -> Callable[[Read], IntentMatch]:
 
 def _check_sides(read: Read) -> IntentMatch:
     """A comparison needs every side."""
-    missing = tuple(quoted(name.text) for name in unseen_names(read))
-    expected = f"{len(read.asked.names)} sides: {join([quoted(name.text) for name in read.asked.names])}"
+    missing = tuple(name.text for name in unseen_names(read))
+    expected = f"{len(read.asked.names)} sides: {', '.join(name.text for name in read.asked.names)}"
     return IntentMatch(
         matched=not missing, confidence=ABSENT if missing else IN_PLACE, expected=expected, missing=missing
     )
@@ -67,16 +66,10 @@ def _check_sides(read: Read) -> IntentMatch:
 def _check_relation(read: Read) -> IntentMatch:
     """A relation needs both ends; in one passage it is surer."""
     names = read.asked.names
-    missing = tuple(quoted(name.text) for name in unseen_names(read))
-    together = any(
-        all(
-            name_presence(name, f"{passage.plain}\n{heading.plain}", passage.terms, heading.terms) >= NAME_THERE
-            for name in names
-        )
-        for passage, heading in zip(read.passages, read.headings, strict=True)
-    )
+    missing = tuple(name.text for name in unseen_names(read))
+    together = any(all(mentions(read, at, name) for name in names) for at in range(len(read.candidates)))
     confidence = ABSENT if missing else IN_PLACE if together else SOMEWHERE
-    expected = f"both {join([quoted(name.text) for name in names])}" if len(names) == 2 else "all that is named"
+    expected = f"both {' and '.join(name.text for name in names)}" if len(names) == 2 else "all that is named"
     return IntentMatch(matched=not missing, confidence=confidence, expected=expected, missing=missing)
 
 

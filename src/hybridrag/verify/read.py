@@ -254,6 +254,44 @@ def presence(terms: Iterable[QueryTerm], *places: frozenset[str]) -> list[float]
     return [_present(term, places) for term in terms]
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A question and its candidates, read."""
+
+    question: Question
+    asked: Asked
+    candidates: Sequence[Candidate]
+    passages: Sequence[Passage]
+    headings: Sequence[Passage]
+
+
+def read_all(question: Question, candidates: Sequence[Candidate]) -> Read:
+    """Read the question and every candidate."""
+    return Read(
+        question,
+        read_question(question),
+        candidates,
+        [read_passage(candidate.text) for candidate in candidates],
+        [read_heading(candidate) for candidate in candidates],
+    )
+
+
+def best_sentence(asked: Asked, passage: Passage, heading: Passage) -> int:
+    """The place of the sentence that says most of the question, its title counted in; of equal ones the first."""
+    rated = [asked.coverage(presence(asked.terms, one.terms, heading.terms)) for one in passage.sentences]
+    return rated.index(max(rated)) if rated else 0
+
+
+NAME_THERE = 0.5
+"""From this share of its words on, a name counts as found: a person by the family name alone."""
+
+
+def mentions(read: Read, at: int, name: Name) -> bool:
+    """Whether a candidate or what stands above it holds a name."""
+    passage, heading = read.passages[at], read.headings[at]
+    return name_presence(name, f"{passage.plain}\n{heading.plain}", passage.terms, heading.terms) >= NAME_THERE
+
+
 PARTS_SHARE = 0.8
 """What all parts of a compound count without the compound itself: they may stand apart."""
 

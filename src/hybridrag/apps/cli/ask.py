@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hybridrag import Answer, Citation, parse_query
+from hybridrag import Answer, parse_query
 from hybridrag.apps.cli.open import check_known, open_engine
 from hybridrag.apps.cli.options import config_option, index_option, json_option
 from hybridrag.apps.cli.output import print_json, printable
@@ -39,17 +39,24 @@ def ask(*, text: str, index: Path | None, config: Path | None, as_json: bool, **
 
 
 def _print(answer: Answer) -> None:
+    if answer.short is not None:
+        click.echo(click.style(printable(answer.short.text), bold=True))
+        click.echo()
     click.echo(printable(answer.text))
     if answer.citations:
         click.echo()
     for citation in answer.citations:
-        click.echo(printable(f"[{citation.number}] {_place(citation)}"))
+        click.echo(printable(f"[{citation.number}] {_place(citation.sources, citation.result_id)}"))
+    if answer.abstained and answer.nearest:
+        click.echo("\nNearest passages:")
+        for near in answer.nearest:
+            click.echo(printable(f"- {near.text}"))
+            click.echo(printable(f"  {_place(near.sources, near.result_id)}"))
 
 
-def _place(citation: Citation) -> str:
-    sources = citation.sources
+def _place(sources: Any, otherwise: str) -> str:
     if sources is None:
-        return citation.result_id
+        return otherwise
     if sources.external_url:
         return f"{sources.external_url} (from the web)"
     page = f", page {sources.page}" if sources.page else ""

@@ -16,7 +16,6 @@ from hybridrag.apps.cli.evaluate import open_dataset_index, search_with, take_in
 from hybridrag.apps.cli.options import config_option, json_option, quiet_option
 from hybridrag.apps.cli.output import print_json
 from hybridrag.apps.cli.progress import progress_bar, stop_on_interrupt
-from hybridrag.apps.cli.tune_judge import tune_judge
 from hybridrag.evaluate import (
     METRICS,
     TUNE_KNOBS,
@@ -57,7 +56,6 @@ SettingKey = tuple[tuple[str, str | int | float | bool], ...]
     metavar="NAME",
     help=f"Turn only this one; may be repeated. One of {', '.join(knob.name for knob in TUNE_KNOBS)}.",
 )
-@click.option("--judge", is_flag=True, help="Fit the judge of the results to the questions instead of turning knobs.")
 @click.option("--grid", is_flag=True, help="Try every combination instead of one knob after the other.")
 @click.option("--limit", type=click.IntRange(min=4), metavar="N", help="Ask so many of the questions only.")
 @click.option("--split", metavar="NAME", help="Which of several qrels: test, dev, ...")
@@ -82,7 +80,6 @@ def tune_command(
     name: str,
     metric: str,
     names: tuple[str, ...],
-    judge: bool,
     grid: bool,
     limit: int | None,
     split: str | None,
@@ -97,17 +94,9 @@ def tune_command(
 
     Prints a fragment for hybridrag.toml where the other half does no worse with it. docs/tuning.md says what each
     knob turns.
-
-    With --judge, learns from the questions when results suffice, says what that is worth on questions that it was not
-    learnt from, and writes a file for `verify.fitted` where it is worth something.
     """
     (recipe,) = find_recipes([name])
     data = load_dataset(dataset, split=split, files=files).first(limit)
-    if judge:
-        if names or grid:
-            raise InvalidInput("--judge turns no knobs.", hint="Leave out --knob and --grid.")
-        tune_judge(ctx, data, recipe, config=config, index=index, write=write, quiet=quiet, as_json=as_json)
-        return
     if len(data.queries) < 4:
         raise InvalidInput(f"{dataset} has {len(data.queries)} questions; two halves need at least four.")
     loaded = load_settings(config)

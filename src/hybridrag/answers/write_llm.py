@@ -8,14 +8,14 @@ import re
 from collections.abc import Sequence
 from itertools import count
 
+from hybridrag.answers.extract import abstain
 from hybridrag.errors import ProviderError, RAGError
 from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import query_terms
 from hybridrag.protocols import Candidate, Llm, Message, Question
 from hybridrag.result import Err, Ok, Result
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
-from hybridrag.verify.answer import abstain
-from hybridrag.verify.read import presence, read_passage
+from hybridrag.verify.read import presence, read_all, read_passage
 
 MAX_PASSAGES = 10
 """Passages given to the LLM, the best first."""
@@ -71,7 +71,7 @@ def answer_with_llm(
     """
     used = candidates[:MAX_PASSAGES]
     if not used:
-        return Ok(abstain(missing))
+        return Ok(abstain(read_all(question, ()), missing))
     messages = answer_messages(question.text, [candidate.text for candidate in used])
     try:
         result = llm.complete(messages, max_tokens=max_tokens, temperature=TEMPERATURE, timeout=timeout)
@@ -81,7 +81,10 @@ def answer_with_llm(
         return result
     if result.value.truncated:
         return Err(ProviderError(llm.info.name, f"its answer was cut at {max_tokens} tokens"))
-    return _read(result.value.text, used, llm.info.name, mark=_mark_in(messages), missing=missing)
+    if _SAYS_NO_ANSWER.fullmatch(result.value.text.strip()):
+        said = abstain(read_all(question, used), missing)
+        return Ok(said.model_copy(update={"generated_by": llm.info.name}))
+    return _read(result.value.text, used, llm.info.name, mark=_mark_in(messages))
 
 
 def answer_messages(question: str, passages: Sequence[str]) -> list[Message]:
@@ -114,10 +117,8 @@ def _mark_in(messages: Sequence[Message]) -> str:
     return messages[-1].content.split("]", 1)[0].rsplit(" ", 1)[-1]
 
 
-def _read(text: str, used: Sequence[Candidate], name: str, *, mark: str, missing: Sequence[str]) -> Result[Answer]:
+def _read(text: str, used: Sequence[Candidate], name: str, *, mark: str) -> Result[Answer]:
     text = text.strip()
-    if _SAYS_NO_ANSWER.fullmatch(text):
-        return Ok(abstain(missing).model_copy(update={"generated_by": name}))
     problem = _problem(text, len(used), mark)
     if problem:
         return Err(ProviderError(name, problem))

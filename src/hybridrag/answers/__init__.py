@@ -1,0 +1,1 @@
+"""Answers: a short answer, the sentences around it, citations, abstention."""

@@ -1,0 +1,118 @@
+"""Answer a question from verified results, with citations; or abstain and show what is nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hybridrag.answers.extract import abstain, extract_answer
+from hybridrag.answers.write_llm import answer_with_llm
+from hybridrag.pipeline.record import span
+from hybridrag.protocols import Candidate, Llm, Question, Reader, Reading
+from hybridrag.result import Err
+from hybridrag.types.answers import Answer, Citation, NearestPassage
+from hybridrag.types.queries import SearchQuery
+from hybridrag.types.results import SearchResult, SearchResultItem, SearchResultType, SufficiencyEvaluation
+from hybridrag.verify.judge import READ
+from hybridrag.verify.read import read_all
+
+NEAREST = 3
+"""Passages shown beside an answer or a refusal."""
+
+SHOWN = 280
+"""Characters shown of each."""
+
+BESIDE_THE_QUESTION = 0.1
+"""Below this probability an LLM is not asked: the passages are clearly beside the question."""
+
+UNJUDGED = SufficiencyEvaluation(is_sufficient=False, confidence=0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer, and the search that it rests on."""
+
+    answer: Answer
+    result: SearchResult
+
+
+class Answerer:
+    """Answers questions over one index. Thread-safe."""
+
+    def __init__(
+        self, search: Callable[[SearchQuery], SearchResult], reader: Reader, *, llm: Llm | None, timeout: float
+    ) -> None:
+        self._search = search
+        self._reader = reader
+        self._llm = llm
+        self._timeout = timeout
+
+    def answer(self, query: SearchQuery) -> Answered:
+        """Search with correction, then answer in the documents' own sentences or, where there is one, by the LLM.
+
+        The LLM is asked unless the passages are clearly beside the question, and may say that they do not answer. One
+        that fails, or writes what no result carries, is replaced by the documents' own sentences.
+        """
+        corrective = query.options.model_copy(update={"crag_enabled": True})
+        result = self._search(query.model_copy(update={"options": corrective}))
+        with span("answer"):
+            return Answered(self._from(result), result)
+
+    def _from(self, result: SearchResult) -> Answer:
+        judged = result.sufficiency or UNJUDGED
+        chance = judged.confidence if judged.is_sufficient else 1.0 - judged.confidence
+        items = [
+            item for item in result.results if item.content.text.strip() and item.type is not SearchResultType.ENTITY
+        ]
+        question = Question(result.query.text, result.classification)
+        candidates = [_candidate(item) for item in items]
+        readings = self._readings(question, candidates)
+        answer = None
+        if items and self._llm is not None and chance >= BESIDE_THE_QUESTION:
+            written = answer_with_llm(
+                self._llm, question, candidates, missing=judged.missing_info, timeout=self._timeout
+            )
+            answer = None if isinstance(written, Err) else written.value
+        if answer is None:
+            answer = (
+                extract_answer(question, candidates, readings)
+                if items and judged.is_sufficient
+                else abstain(read_all(question, candidates), judged.missing_info)
+            )
+        nearest = tuple(_nearest(*pair) for pair in zip(items[:NEAREST], readings, strict=False))
+        placed = _with_sources(answer, items)
+        return placed.model_copy(update={"nearest": nearest, "confidence": chance})
+
+    def _readings(self, question: Question, candidates: Sequence[Candidate]) -> list[Reading]:
+        """What the reader makes of the candidates; the judge had it read the first of them already."""
+        read = self._reader.read(question, candidates[:READ])
+        known = [] if isinstance(read, Err) else [one or Reading(0.0, 0.0) for one in read.value]
+        return known + [Reading(0.0, 0.0)] * (len(candidates) - len(known))
+
+
+def _candidate(item: SearchResultItem) -> Candidate:
+    title = (item.metadata or {}).get("title")
+    return Candidate(
+        id=item.id,
+        text=item.content.text,
+        score=item.score,
+        title=str(title or ""),
+        headings=item.sources.headings,
+    )
+
+
+def _nearest(item: SearchResultItem, reading: Reading) -> NearestPassage:
+    start = max(0, reading.start - SHOWN // 3)
+    text = " ".join(item.content.text[start : start + SHOWN].split())
+    return NearestPassage(text=text, result_id=item.id, relevance=reading.relevance, sources=item.sources)
+
+
+def _with_sources(answer: Answer, items: Sequence[SearchResultItem]) -> Answer:
+    """The answer with the place of each citation."""
+    by_id = {item.id: item.sources for item in items}
+    citations = tuple(_placed(citation, by_id.get(citation.result_id)) for citation in answer.citations)
+    return answer.model_copy(update={"citations": citations})
+
+
+def _placed(citation: Citation, sources: object) -> Citation:
+    return citation.model_copy(update={"sources": sources})
