@@ -40,7 +40,7 @@ score_run themes_covered_at tune write_report
 
 BOTH = pytest.mark.parametrize("package", [hybridrag, evaluate], ids=["engine", "evaluation"])
 
-HEAVY = ("apsw", "faiss", "httpx", "lxml", "numpy", "onnxruntime", "pydantic", "pypdf", "spacy", "sudachipy")
+HEAVY = ("apsw", "faiss", "httpx", "lxml", "numpy", "onnxruntime", "pydantic", "pypdfium2", "spacy", "sudachipy")
 HEAVY_BEYOND_TYPES = tuple(name for name in HEAVY if name not in {"numpy", "pydantic"})
 
 

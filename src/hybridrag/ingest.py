@@ -24,7 +24,7 @@ from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph
 from hybridrag.types.ids import ChunkId, FileId, file_id_for
 from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
 
-PIPELINE_VERSION = 1
+PIPELINE_VERSION = 2
 """Raised when readers or chunking change what they make of a file: files are then taken in anew."""
 
 EMBED_BATCH = 64

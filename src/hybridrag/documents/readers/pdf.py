@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import logging
+import ctypes
 import math
 import re
+import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+from unicodedata import normalize
 
 from hybridrag.documents.build import DocumentBuilder
-from hybridrag.documents.dates import aware
 from hybridrag.documents.lines import close_gaps, join_lines
 from hybridrag.documents.source import Source
 from hybridrag.documents.tables import row_text
@@ -24,7 +24,7 @@ from hybridrag.errors import DocumentError, UnreadableDocument
 from hybridrag.types.documents import BlockKind, Document
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
 _HEADING_SCALE: Final = 1.15
 """A line this much larger than the body text is a heading."""
@@ -35,6 +35,17 @@ _SHORT_LINE: Final = 0.8
 """A sentence that ends before this share of the line's width ends its paragraph too."""
 _SAME_BASELINE: Final = 0.3
 """Of the print size: as far apart as two pieces of one line may stand."""
+_CELL_GAP: Final = 1.5
+"""Of the print size: a gap wider than this lies between cells; justified words stand closer."""
+_CHECK_TIME_EVERY: Final = 1024
+"""Characters between two looks at the clock."""
+_HYPHEN: Final = 0x02
+"""The library's mark for a hyphen at a line's end."""
+_NO_CHARACTERS: Final = frozenset({0xFFFE, 0xFFFF, 0xFEFF})
+_PRESENTATION_FORMS = re.compile("[\u2e80-\u2fdf\ufb00-\ufb06]")
+"""Ligatures and radicals that fonts put in place of letters and kanji, which nobody types."""
+_ONE_AT_A_TIME: Final = threading.Lock()
+"""PDFium may be used by one thread only."""
 _FEWEST_PAGES_TO_REPEAT: Final = 4
 _REPEATED_ON: Final = 0.6
 """A first or last line on more than this share of the pages is a running title or a page number."""
@@ -46,6 +57,11 @@ _BULLET = re.compile(
 _JUNK_TITLE = re.compile(r"^(?:untitled|無題.*|.*\.(?:docx?|pptx?|xlsx?|indd|tex|dvi|pdf|html?))$", re.IGNORECASE)
 _WORD_PREFIX = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _DIGITS = re.compile(r"[0-9０-９]+")
+_MARKER = re.compile(r"[^\w\s]{1,2}|\(?[0-9０-９A-Za-z]{1,3}(?:\.[0-9]{1,3}){0,4}[.)]?|第.{1,4}[章節条項編部]|[①-⑳]")
+"""What stands before an item or a heading, often at some distance: no cell of its own."""
+_DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|(?P<sign>[+-])(?P<zh>\d\d)'?(?P<zm>\d\d)?)?")
+_FIRST: Final = ("1", "1", "1", "0", "0", "0")
+"""What a date that names only its year means for the rest."""
 _LEADERS = re.compile(r"(?:[.．・…‥]\s?){4,}")
 """The dots of a table of contents, whose lines repeat headings without being any."""
 
@@ -56,6 +72,7 @@ class _Line:
     size: float
     height: float
     """Of its baseline above the page's lower edge."""
+    left: float = 0.0
     cells: tuple[str, ...] = ()
     """The pieces of a line that was printed in several places: a row of a table."""
 
@@ -69,32 +86,23 @@ def read_pdf(source: Source) -> Document:
         UnreadableDocument: damaged, encrypted, or without text (scanned).
         DocumentTooLarge: more pages than `max_pages`.
     """
-    from pypdf.errors import DependencyError  # noqa: PLC0415 (keeps start-up fast)
-
-    with _quiet():
-        try:
-            return _read(source)
-        except DependencyError as cause:
-            raise UnreadableDocument(
-                source.name, "is encrypted with AES, which needs another package", hint="Run: pip install cryptography"
-            ) from cause
-
-
-def _read(source: Source) -> Document:
-    reader = _open(source)
-    source.check_pages(len(reader.pages))
-    pages, failed = _pages(reader, source)
-    builder = DocumentBuilder(source)
-    largest = _add_pages(builder, pages, _outline(reader))
-    if not len(builder):
-        raise _no_text(source.name, pages=len(pages), failed=len(failed))
-    metadata = _metadata(reader) | {"pages": str(len(pages))}
-    if failed:
-        metadata["unreadable_pages"] = ", ".join(map(str, failed))
+    with _ONE_AT_A_TIME, closing(_open(source)) as pdf:
+        source.check_pages(len(pdf))
+        pages = _pages(pdf, source)
+        builder = DocumentBuilder(source)
+        largest = _add_pages(builder, pages.lines, _outline(pdf))
+        if not len(builder):
+            raise _no_text(source.name, pages=len(pages.lines), failed=len(pages.failed))
+        info = {key.lower(): value.strip() for key, value in pdf.get_metadata_dict(skip_empty=True).items()}
+    metadata = {key: info[key] for key in ("author", "subject", "keywords") if key in info}
+    metadata["pages"] = str(len(pages.lines))
+    for key, numbers in (("unreadable_pages", pages.failed), ("scanned_pages", pages.scanned)):
+        if numbers:
+            metadata[key] = ", ".join(map(str, numbers))
     return builder.document(
-        title=_title(metadata.pop("title", None)) or largest,
-        created=_date(reader, "creation_date"),
-        modified=_date(reader, "modification_date"),
+        title=_title(info.get("title")) or largest,
+        created=_date(info.get("creationdate")),
+        modified=_date(info.get("moddate")),
         metadata=metadata,
     )
 
@@ -109,104 +117,138 @@ def _no_text(name: str, *, pages: int, failed: int) -> DocumentError:
     )
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """The library logs every irregularity of every file; what matters is raised or in the metadata."""
-    logger = logging.getLogger("pypdf")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+def _open(source: Source) -> PdfDocument:
+    import pypdfium2  # noqa: PLC0415 (keeps start-up fast)
+
     try:
-        yield
-    finally:
-        logger.setLevel(before)
+        # Most encrypted files only forbid printing: they open with an empty password.
+        return pypdfium2.PdfDocument(source.data, password="")
+    except pypdfium2.PdfiumError as cause:
+        if cause.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
+            raise UnreadableDocument(
+                source.name, "is encrypted with a password", hint="Save a copy without the password and add that."
+            ) from cause
+        raise UnreadableDocument(source.name, "is damaged: it cannot be opened as a PDF") from cause
 
 
-def _open(source: Source) -> PdfReader:
-    from pypdf import PdfReader  # noqa: PLC0415 (keeps start-up fast)
+@dataclass(slots=True)
+class _Pages:
+    """What was found on the pages, and the numbers of those that gave nothing."""
 
-    reader = PdfReader(io.BytesIO(source.data), strict=False)
-    # Most encrypted files only forbid printing: they open with an empty password.
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise UnreadableDocument(
-            source.name, "is encrypted with a password", hint="Save a copy without the password and add that."
-        )
-    return reader
+    lines: list[list[_Line]] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+    scanned: list[int] = field(default_factory=list)
 
 
-def _pages(reader: PdfReader, source: Source) -> tuple[list[list[_Line]], list[int]]:
-    """The lines of every page, and the numbers of those that could not be read."""
-    from pypdf.errors import DependencyError  # noqa: PLC0415 (keeps start-up fast)
+def _pages(pdf: PdfDocument, source: Source) -> _Pages:
+    import pypdfium2  # noqa: PLC0415 (keeps start-up fast)
 
-    pages: list[list[_Line]] = []
-    failed: list[int] = []
+    pages = _Pages()
     characters = 0
-    for number, page in enumerate(reader.pages, start=1):
+    for number in range(1, len(pdf) + 1):
         source.check_time()
-        collected = _Collector()
-        try:
-            page.extract_text(visitor_text=collected.visit)
-        except (DocumentError, DependencyError, MemoryError):
-            raise
-        except Exception:  # noqa: BLE001 (one broken page must not cost the others; it is named in the metadata)
-            failed.append(number)
-        pages.append(collected.lines())
-        characters += sum(len(line.text) for line in pages[-1])
-        source.check_length(characters)
-    return pages, failed
-
-
-class _Collector:
-    """Gathers the pieces of one page as the library meets them, with their size and height."""
-
-    def __init__(self) -> None:
-        self._pieces: list[tuple[str, float, float]] = []
-
-    def visit(self, text: str, cm: Sequence[float], tm: Sequence[float], _font: object, size: float) -> None:
-        if text:
-            scale = math.hypot(tm[2] * cm[0] + tm[3] * cm[2], tm[2] * cm[1] + tm[3] * cm[3])
-            height = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
-            self._pieces.append((text, round(abs(size) * scale, 1), height))
-
-    def lines(self) -> list[_Line]:
         lines: list[_Line] = []
-        pieces: list[tuple[str, float, float]] = []
-        for text, size, height in self._pieces:
-            first, *more = text.split("\n")
-            pieces.append((first, size, height))
-            for part in more:
-                lines.append(_line(pieces))
-                pieces = [(part, size, height)]
-        lines.append(_line(pieces))
-        return list(_rows(lines))
+        try:
+            with closing(pdf[number - 1]) as page:
+                lines = _lines(page, source)
+                if not lines and _has_image(page):
+                    pages.scanned.append(number)
+        except (pypdfium2.PdfiumError, ValueError):  # one broken page must not cost the others
+            pages.failed.append(number)
+        pages.lines.append(lines)
+        characters += sum(len(line.text) for line in lines)
+        source.check_length(characters)
+    return pages
 
 
-def _rows(lines: list[_Line]) -> Iterator[_Line]:
-    """Lines of one size on one baseline are cells of one row."""
-    row: list[_Line] = []
-    for line in lines:
-        same = row and row[-1].size == line.size and abs(row[-1].height - line.height) < _SAME_BASELINE * line.size
-        if row and not (same and line.text.strip() and row[-1].text.strip()):
-            yield _merged(row)
-            row = []
-        row.append(line)
-    if row:
-        yield _merged(row)
+def _has_image(page: PdfPage) -> bool:
+    from pypdfium2 import raw  # noqa: PLC0415 (keeps start-up fast)
+
+    return any(True for _ in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
 
 
-def _merged(row: list[_Line]) -> _Line:
-    if len(row) == 1:
-        return row[0]
-    cells = tuple(line.text.strip() for line in row)
-    return replace(row[0], text=" ".join(cells), cells=cells)
+class _Glyph(NamedTuple):
+    text: str
+    x: float
+    y: float
+    right: float
+    size: float
 
 
-def _line(pieces: list[tuple[str, float, float]]) -> _Line:
+def _lines(page: PdfPage, source: Source) -> list[_Line]:
+    """The lines of a page in reading order, with those that the library breaks at a gap put side by side."""
+    lines: list[_Line] = []
+    glyphs: list[_Glyph] = []
+    with closing(page.get_textpage()) as textpage:
+        for glyph in _glyphs(textpage, source):
+            if glyphs and not _continues(glyphs[-1], glyph):
+                lines.append(_line(glyphs))
+                glyphs = []
+            glyphs.append(glyph)
+    if glyphs:
+        lines.append(_line(glyphs))
+    return [line for line in lines if line.text]
+
+
+def _glyphs(textpage: PdfTextPage, source: Source) -> Iterator[_Glyph]:
+    """The page's characters; white space goes with the character before it, and line ends tell nothing new."""
+    from pypdfium2 import raw  # noqa: PLC0415 (keeps start-up fast)
+
+    x, y = ctypes.c_double(), ctypes.c_double()
+    box, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
+    last: _Glyph | None = None
+    high = 0
+    for index in range(textpage.count_chars()):
+        if index % _CHECK_TIME_EVERY == 0:
+            source.check_time()
+        code = raw.FPDFText_GetUnicode(textpage, index)
+        if 0xD800 <= code < 0xDC00:
+            high = code
+            continue
+        if 0xDC00 <= code < 0xE000 and high:
+            code = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00)
+        high = 0
+        if not code or code in _NO_CHARACTERS or 0xD800 <= code < 0xE000:
+            continue
+        text = _PRESENTATION_FORMS.sub(lambda match: normalize("NFKC", match[0]), "-" if code == _HYPHEN else chr(code))
+        if text.isspace():
+            if last is not None and not last.text.endswith(" "):
+                last = last._replace(text=last.text + ("\u3000" if text == "\u3000" else " "))
+            continue
+        if last is not None:
+            yield last
+        raw.FPDFText_GetCharOrigin(textpage, index, x, y)
+        raw.FPDFText_GetLooseCharBox(textpage, index, box)
+        raw.FPDFText_GetMatrix(textpage, index, matrix)
+        size = raw.FPDFText_GetFontSize(textpage, index) * math.hypot(matrix.c, matrix.d)
+        last = _Glyph(text, x.value, y.value, box.right, round(size, 1))
+    if last is not None:
+        yield last
+
+
+def _continues(last: _Glyph, glyph: _Glyph) -> bool:
+    """Whether a character stands on the line of the one before it, to its right."""
+    size = max(last.size, glyph.size)
+    # Raised and lowered print (a note's number, an exponent) is smaller and stays in its line.
+    reach = 0.6 * size if last.size != glyph.size else _SAME_BASELINE * size
+    return abs(last.y - glyph.y) <= reach and glyph.x > last.x - 0.5 * size
+
+
+def _line(glyphs: list[_Glyph]) -> _Line:
     sizes: Counter[float] = Counter()
-    for text, size, _ in pieces:
-        sizes[size] += len(text.strip())
-    height = next((height for text, _, height in pieces if text.strip()), 0.0)
-    text = close_gaps("".join(text for text, _, _ in pieces).rstrip())
-    return _Line(text, sizes.most_common(1)[0][0] if sizes else 0.0, height)
+    heights: Counter[float] = Counter()
+    cells = [""]
+    for before, glyph in pairwise([glyphs[0], *glyphs]):
+        sizes[glyph.size] += 1
+        heights[glyph.y] += 1
+        if glyph.x - before.right > _CELL_GAP * max(glyph.size, before.size):
+            cells.append("")
+        cells[-1] += glyph.text
+    parts = tuple(stripped for cell in cells if (stripped := close_gaps(cell.rstrip(" "))))
+    text = " ".join(parts)
+    is_row = len(parts) > 1 and not _LEADERS.search(text) and not _MARKER.fullmatch(parts[0])
+    size, height = sizes.most_common(1)[0][0], heights.most_common(1)[0][0]
+    return _Line(text, size, height, glyphs[0].x, parts if is_row else ())
 
 
 def _add_pages(
@@ -345,36 +387,20 @@ def outline_key(text: str) -> str:
     return "".join(text.split()).lower()
 
 
-def _outline(reader: PdfReader) -> dict[int, dict[str, int]]:
+def _outline(pdf: PdfDocument) -> dict[int, dict[str, int]]:
     """Bookmarks by page: the key of each and its level."""
+    import pypdfium2  # noqa: PLC0415 (keeps start-up fast)
+
     found: dict[int, dict[str, int]] = {}
     try:
-        pending: list[tuple[int, Any]] = [(1, item) for item in reversed(reader.outline)]
-        while pending:
-            level, item = pending.pop()
-            if isinstance(item, list):
-                pending += [(level + 1, inner) for inner in reversed(item)]
-                continue
-            number = reader.get_destination_page_number(item)
-            if number is not None and number >= 0:
-                found.setdefault(number + 1, {})[outline_key(str(item.title))] = min(level, 6)
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001 (bookmarks are a help, not the text; broken ones are done without)
+        for bookmark in pdf.get_toc(max_depth=6):
+            destination = bookmark.get_dest()
+            number = destination.get_index() if destination else None
+            if number is not None:
+                found.setdefault(number + 1, {})[outline_key(bookmark.get_title())] = bookmark.level + 1
+    except (pypdfium2.PdfiumError, ValueError):  # bookmarks are a help, not the text; broken ones are done without
         return found
     return found
-
-
-def _metadata(reader: PdfReader) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for key in ("title", "author", "subject", "keywords"):
-        try:
-            value = getattr(reader.metadata, key, None)
-        except Exception:  # noqa: BLE001, S112 (one broken entry must not cost the document)
-            continue
-        if isinstance(value, str) and value.strip():
-            values[key] = value.strip()
-    return values
 
 
 def _title(value: str | None) -> str | None:
@@ -383,9 +409,20 @@ def _title(value: str | None) -> str | None:
     return title if title and not _JUNK_TITLE.match(title) else None
 
 
-def _date(reader: PdfReader, key: str) -> datetime | None:
-    try:
-        value = getattr(reader.metadata, key, None)
-    except Exception:  # noqa: BLE001 (dates in PDF are often malformed)
+def _date(value: str | None) -> datetime | None:
+    """A date as PDF writes it.
+
+    "D:20240501093000+09'00'" -> 2024-05-01 09:30 at UTC+9
+    """
+    match = _DATE.match(value or "")
+    if match is None:
         return None
-    return aware(value) if isinstance(value, datetime) else None
+    year, month, day, hour, minute, second = (
+        int(part or default) for part, default in zip(match.groups()[:6], _FIRST, strict=True)
+    )
+    try:
+        sign = -1 if match["sign"] == "-" else 1
+        zone = timezone(sign * timedelta(hours=int(match["zh"] or 0), minutes=int(match["zm"] or 0)))
+        return datetime(year, month, day, hour, minute, second, tzinfo=zone)
+    except ValueError:  # dates in PDF are often malformed
+        return None
