@@ -9,7 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybridrag.errors import InvalidInput, RAGError
+from hybridrag.pipeline.find import coverage
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
+from hybridrag.search.blend import base_scores
 from hybridrag.search.fuse import RRF_K, Fused, calibrate, fuse, rrf_score
 from hybridrag.types.ids import EntityId, RelationId
 from hybridrag.types.queries import (
@@ -305,3 +307,15 @@ def test_what_the_graph_knows_about_a_hit_survives_a_keyword_match() -> None:
     assert fused.hit.key == 7
     assert fused.hit.details == {"bm25": 3.0, "hops": 1.0, "by": "words"}
     assert fused.hit.score == 0.5
+
+
+def test_words_weigh_as_much_less_as_the_best_match_leaves_of_the_question() -> None:
+    # A question in other words shared one common word with a passage, which then stood before the one that answers.
+    even = SearchWeights(keyword=0.35, semantic=0.35, graph=0.3)
+    by_word, by_meaning = {1: 2.0, 3: 1.0}, {2: 0.9, 1: 0.7, 3: 0.6}
+    assert base_scores(by_word, by_meaning, even)[1] > base_scores(by_word, by_meaning, even)[2]
+    weak = base_scores(by_word, by_meaning, even, covered=0.2)
+    assert weak[2] > weak[1]
+    assert base_scores(by_word, {}, even, covered=0.2) == base_scores(by_word, {}, even)
+    assert coverage(2.0, {"boat": 6.0, "fee": 4.0}) == pytest.approx(0.2)
+    assert coverage(12.0, {"boat": 6.0, "fee": 4.0}) == 1.0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybridrag.config import load_settings
 from hybridrag.errors import InvalidSettings, ModelUnavailable
 from hybridrag.models import e5_prepare
 from hybridrag.models.approximate_tokens import approximate_spans, cut_text
@@ -22,6 +23,7 @@ from hybridrag.models.openai_embedder import OpenAIEmbedder
 from hybridrag.models.progress import no_progress
 from hybridrag.models.sentence_transformers_embedder import SentenceTransformersEmbedder
 from hybridrag.models.unit_vectors import map_threads, to_unit, usable_threads
+from hybridrag.parts import make_embedder
 from hybridrag.protocols import ModelInfo, Passages
 from hybridrag.testing.embedders import HashEmbedder, check_embedder
 from model_builders import write_sentence_model, write_tiny_e5
@@ -276,3 +278,12 @@ def test_work_on_threads_keeps_its_order_and_passes_errors_on() -> None:
 def test_no_number_of_threads_means_every_core() -> None:
     assert usable_threads(0) >= 1
     assert usable_threads(3) == 3
+
+
+def test_an_index_of_the_former_default_model_keeps_to_it_while_no_model_is_set() -> None:
+    written = ModelInfo("multilingual-e5-small", "e5-1-0", 384, 507)
+    unset = load_settings(env={}).settings
+    chosen = load_settings(env={}, overrides={"embedding.model": "hybridrag-e5-small"}).settings
+    assert make_embedder(unset, written=written).info.name == "multilingual-e5-small"
+    assert make_embedder(chosen, written=written).info.name == "hybridrag-e5-small"
+    assert make_embedder(unset).info.name == "hybridrag-e5-small"

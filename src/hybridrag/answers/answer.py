@@ -61,9 +61,8 @@ class Answerer:
     def _from(self, result: SearchResult) -> Answer:
         judged = result.sufficiency or UNJUDGED
         chance = judged.confidence if judged.is_sufficient else 1.0 - judged.confidence
-        items = [
-            item for item in result.results if item.content.text.strip() and item.type is not SearchResultType.ENTITY
-        ]
+        # Entities and communities have no place in a document that could be cited.
+        items = [item for item in result.results if item.content.text.strip() and item.type is SearchResultType.CHUNK]
         question = Question(result.query.text, result.classification)
         candidates = [_candidate(item) for item in items]
         readings = self._readings(question, candidates)
