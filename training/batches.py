@@ -6,34 +6,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from training.net import END, START, Batch, CrossEncoder, Shape, base_names
-from training.texts import PASSAGES, read_rows
+from training.net import END, START, Batch, CrossEncoder, Shape
+from training.read_back import base_names
 from training.vocabulary import base_weights
-
-HELD_OUT = 600
-"""Written rows that nothing is trained on, drawn once."""
-SEED = 17
-
-
-def read_passages(data: Path) -> list[str]:
-    """The text of every passage, by its number."""
-    return [" ".join(row["t"].split()) for row in read_rows(data, PASSAGES)]
-
-
-def read_written(data: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The written questions to train on, and those held out; no passage is in both."""
-    rows = list(read_rows(data, "written"))
-    passages = sorted({row["p"] for row in rows})
-    held = set(random.Random(SEED).sample(passages, HELD_OUT))
-    return [row for row in rows if row["p"] not in held], [row for row in rows if row["p"] in held]
 
 
 def join(texts: Sequence[Sequence[int]], kinds: Sequence[Sequence[int]] | None = None) -> Batch:
@@ -62,21 +42,3 @@ def base_encoder() -> CrossEncoder:
         state[name] = torch.from_numpy(np.array(found)).reshape(kept.shape)
     model.load_state_dict(state)
     return model
-
-
-PART_BYTES = 15 << 20
-"""Of one file of a saved model."""
-
-
-def save_model(model: CrossEncoder, path: Path) -> None:
-    """Write the trained parameters in half precision, in parts."""
-    state = {name: value.detach().numpy().astype(np.float16) for name, value in sorted(model.state_dict().items())}
-    part: dict[str, Any] = {}
-    size = number = 0
-    for name, value in state.items():
-        if size + value.nbytes > PART_BYTES:
-            np.savez(f"{path}-{number}.npz", **part)
-            part, size, number = {}, 0, number + 1
-        part[name] = value
-        size += value.nbytes
-    np.savez(f"{path}-{number}.npz", **part)

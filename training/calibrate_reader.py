@@ -27,7 +27,7 @@ from hybridrag.models.e5_embedder import E5Embedder
 from hybridrag.models.own_reranker import CALIBRATION_FILE, FOLDER, OwnReranker
 from hybridrag.protocols import Candidate, Question
 from hybridrag.verify.judge import READ
-from training.batches import read_passages, read_written
+from training.texts import read_passages, read_written
 
 ANSWERED_WEIGHT = 3.0
 LONGEST = 900

@@ -1,12 +1,15 @@
 """Teach the embedder questions in other words and in the other language.
 
-    python -m training.embedder DATA OUT [--minutes 25]
+    python -m training.embedder LESSONS FOLDER OUT [--seconds 560]
 
-Contrastive over pairs of one language, written questions on passages of either, and parallel sentences: a batch mixes
-the languages, so that the nearest text of a batch is often one of the question's own language and wrong. The pooled
-vector and the token vectors (projected to 128 directions, late interaction) learn together; word vectors stay. OUT gets
-embedder.npz with the layers as they were taught, and shares.json: how the mean of taught and untaught layers finds
-held-out passages, by its share. `python -m training.export_embedder DATA OUT SHARE` ships one.
+LESSONS has the files of `training.pack`, FOLDER the word vectors (src/hybridrag/models/data/reranker). Contrastive over
+questions to folders, written questions on passages of either language, pairs of one language and parallel sentences: a
+batch mixes the languages, so that the nearest text of a batch is often one of the question's own language and wrong,
+and most questions bring a passage that a search finds for them and that does not answer. The pooled vector and the
+token vectors (projected to 128 directions, late interaction) learn together; word vectors stay. OUT gets the running
+mean of the weights, embedder-*.npz, and shares.json: how the mean of untaught and taught layers finds held-out
+passages, by its share. `python -m training.export_embedder` ships one. Needs torch and numpy alone; a GPU is used where
+there is one.
 """
 
 # mypy: disable-error-code="import-not-found", disallow-subclassing-any=False, disallow-untyped-decorators=False
@@ -18,11 +21,11 @@ held-out passages, by its share. `python -m training.export_embedder DATA OUT SH
 from __future__ import annotations
 
 import argparse
+import copy
 import json
-import random
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,131 +34,171 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hybridrag.models.token_vectors import E5_PROJECTION_FILE
-from training.batches import SEED, base_encoder, join, read_passages, read_written
-from training.net import CrossEncoder
-from training.texts import PAIRS, PARALLEL, QuickTokenizer, read_rows
-from training.vocabulary import base_weights
+from training.net import END, START, Batch, CrossEncoder, Shape, save_model
+from training.ragged import load
+from training.read_back import read_words
 
-QUERY, PASSAGE = "query: ", "passage: "
-LONGEST_QUERY, LONGEST_PASSAGE = 48, 144
-MIX = {"written": 20, "parallel": 16, "pairs": 28}
+SEED = 17
+START_FILE = "start.npz"
+"""The untaught layers, as `training.pack` writes them beside the lessons."""
+LONGEST_QUERY, SHORTEST, LONGEST = 48, 24, 200
+FOLDERS, WRITTEN, PARALLEL, PAIRS = 64, 96, 64, 192
 """Questions of a step by their source."""
+LATE = 96
+"""Questions of a step whose token vectors learn too: from the first on, so of every source but the last."""
+WORDS_ALONE, KEPT = 0.1, 0.5
+"""How many questions come as bare pieces, and the share of their pieces that stays."""
 TEMPERATURE, LATE_TEMPERATURE = 0.02, 0.03
 LATE_SHARE = 0.3
-RATE, PROJECTION_RATE, WARM_UP, DECAY = 4e-5, 2e-4, 0.06, 0.01
-SHARES = (0.0, 0.35, 0.5, 0.65, 0.8, 1.0)
-DISTRACTORS = 900
-MEASURED_PAIRS = 300
-SPECIAL = 1
-"""The start mark, before the prefix."""
+RATE, PROJECTION_RATE, WARM_UP, DECAY, MEAN = 6e-5, 2e-4, 0.05, 0.01, 0.998
+UNANSWERED, ANSWERED, SEVERAL = 0, 1, 2
+"""Kinds of questions to folders, as `training.pack` writes them."""
+WORKERS = 8
+SHARES = (0.0, 0.5, 0.65, 0.8, 0.9, 1.0)
+DISTRACTORS = 3000
+AT_ONCE = 64
 
-Ids = list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A question and the text that it should find."""
-
-    question: Ids
-    passage: Ids
-    kind: str
+Ids = Any
 
 
-class Texts:
-    """Texts as ids with their prefix, cut to length."""
+@dataclass
+class Drawn:
+    """A step: questions, the passage that each should find, and passages that it should not."""
 
-    def __init__(self) -> None:
-        weights = base_weights()
-        self.tokenizer = QuickTokenizer(weights.pieces, weights.scores.tolist(), unknown_id=weights.shape.unknown_id)
-        self.query, self.passage = self.tokenizer.many([QUERY, PASSAGE])
-
-    def queries(self, texts: Sequence[str]) -> list[Ids]:
-        """With the prefix of questions."""
-        return [self.query + ids for ids in self.tokenizer.many(texts, limit=LONGEST_QUERY)]
-
-    def passages(self, texts: Sequence[str]) -> list[Ids]:
-        """With the prefix of passages."""
-        return [self.passage + ids for ids in self.tokenizer.many(texts, limit=LONGEST_PASSAGE)]
+    questions: list[Ids] = field(default_factory=list)
+    passages: list[Ids] = field(default_factory=list)
+    names: list[tuple[str, int]] = field(default_factory=list)
+    """Of each passage: the same one twice is not wrong for either question."""
+    wrong: list[Ids] = field(default_factory=list)
 
 
-def around(passage: str, answer: str, rng: random.Random) -> str:
-    """A piece of the passage that holds the answer, as a chunk of a document would."""
-    at = passage.find(answer)
-    size = 160 + 90 * (passage.isascii()) * 4
-    start = max(0, min(at, len(passage)) - rng.randrange(size)) if at > 0 else 0
-    return passage[start : start + size + len(answer)]
+class Lessons(torch.utils.data.IterableDataset[dict[str, Tensor]]):
+    """What a step is drawn from, without end."""
+
+    def __init__(self, path: Path) -> None:
+        self.parts = load(path / "lessons.npz")
+        self.folders = load(path / "folders.npz")
+        self.query, self.passage = (self.folders[f"prefix.{name}"] for name in ("query", "passage"))
+        answered = (self.folders["kind"] != UNANSWERED) & ~self.folders["held"]
+        self.taught = np.flatnonzero(answered)
+
+    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        info = torch.utils.data.get_worker_info()
+        rng = np.random.default_rng(SEED + (info.id if info else 0))
+        while True:
+            yield self.joined(self.step(rng))
+
+    def step(self, rng: Any) -> Drawn:
+        """A mix of all kinds, with as many wrong passages beside them as there are."""
+        drawn, p, f = Drawn(), self.parts, self.folders
+        for row in rng.choice(self.taught, FOLDERS).tolist():
+            steps, found = max(1, int(f["steps"][row])), f["list"][row].tolist()
+            right = found[int(rng.integers(steps))]
+            others = found[steps:]
+            wrong = f["passages"][others[int(rng.integers(len(others)))]] if others else None
+            self._add(drawn, f["question"][row], f["passages"][right], ("folder", right), wrong, rng)
+        for name, count in (("written", WRITTEN), ("pairs", PAIRS)):
+            asked = "yes" if name == "written" else "question"
+            for row in rng.integers(0, len(p[f"{name}.passage"]), count).tolist():
+                passage, near = int(p[f"{name}.passage"][row]), p[f"{name}.near"][row]
+                wrong = self.window(int(rng.choice(near)), rng) if len(near) else None
+                ids = self.window(passage, rng, p[f"{name}.span"][row])
+                self._add(drawn, p[f"{name}.{asked}"][row], ids, ("passage", passage), wrong, rng)
+        for row in rng.integers(0, len(p["parallel.a"]), PARALLEL).tolist():
+            sides = [p["parallel.a"][row], p["parallel.b"][row]]
+            if rng.random() < 0.5:
+                sides.reverse()
+            self._add(drawn, sides[0], sides[1], ("parallel", row), None, rng)
+        return drawn
+
+    def _add(self, drawn: Drawn, question: Ids, passage: Ids, name: tuple[str, int], wrong: Ids, rng: Any) -> None:
+        if rng.random() < WORDS_ALONE and len(question) > 3:
+            question = question[rng.random(len(question)) < KEPT]
+        drawn.questions.append(question[:LONGEST_QUERY])
+        drawn.passages.append(passage[:LONGEST])
+        drawn.names.append(name)
+        if wrong is not None:
+            drawn.wrong.append(wrong[:LONGEST])
+
+    def window(self, passage: int, rng: Any, span: Any = None) -> Ids:
+        """A stretch of a passage, with the answer inside."""
+        ids = self.parts["passages"][passage]
+        size = int(rng.integers(SHORTEST, LONGEST + 1))
+        low, high = 0, max(0, len(ids) - size)
+        if span is not None and span[0] >= 0:
+            size = max(size, int(span[1] - span[0]) + 1)
+            low, high = max(0, int(span[1]) + 1 - size), min(int(span[0]), max(0, len(ids) - size))
+        start = low if rng.random() < 0.5 or high <= low else int(rng.integers(low, high + 1))
+        return ids[start : start + size]
+
+    def joined(self, drawn: Drawn) -> dict[str, Tensor]:
+        """The texts of a step, one after the other."""
+        texts = [np.concatenate([self.query, ids]) for ids in drawn.questions]
+        texts += [np.concatenate([self.passage, ids]) for ids in (*drawn.passages, *drawn.wrong)]
+        numbers = {name: at for at, name in enumerate(dict.fromkeys(drawn.names))}
+        return batch_of(texts) | {"names": torch.tensor([numbers[name] for name in drawn.names])}
 
 
-def read_pairs(data: Path, texts: Texts) -> tuple[dict[str, list[Pair]], list[Pair], list[Ids]]:
-    """Pairs to learn from by source, held-out ones, and passages to find those among."""
-    rng = random.Random(SEED)
-    passages = read_passages(data)
-    train, held = read_written(data)
-    hidden = {row["p"] for row in held}
-    plain = [row for row in read_rows(data, PAIRS) if row["pos"] not in hidden and passages[row["pos"]]]
-    rng.shuffle(plain)
-    parallel = [(row["a"], row["b"]) for row in read_rows(data, PARALLEL)]
-    kinds = {
-        "written": [(row["yes"], around(passages[row["p"]], row["a"], rng)) for row in train],
-        "parallel": [pair if rng.random() < 0.5 else pair[::-1] for pair in parallel],
-        "pairs": [(row["q"], passages[row["pos"]]) for row in plain[:40_000]],
+def batch_of(texts: list[Ids]) -> dict[str, Tensor]:
+    """`<s> ids </s>` of every text."""
+    whole = [np.concatenate([[START], ids, [END]]) for ids in texts]
+    sizes = [len(ids) for ids in whole]
+    return {
+        "ids": torch.from_numpy(np.concatenate(whole).astype(np.int64)),
+        "places": torch.from_numpy(np.concatenate([np.arange(size) for size in sizes])),
+        "starts": torch.tensor(np.cumsum([0, *sizes]), dtype=torch.int32),
     }
-    found = {}
-    for kind, rows in kinds.items():
-        asked, told = texts.queries([a for a, _ in rows]), texts.passages([b for _, b in rows])
-        found[kind] = [Pair(a, b, kind) for a, b in zip(asked, told, strict=True)]
-    rest = plain[-2 * MEASURED_PAIRS :]
-    measured = [(row["yes"], around(passages[row["p"]], row["a"], rng), f"{row['ql']} on {row['pl']}") for row in held]
-    measured += [(row["q"], passages[row["pos"]], f"pairs {row['lang']}") for row in rest]
-    asked, told = texts.queries([a for a, _, _ in measured]), texts.passages([b for _, b, _ in measured])
-    used = {row["pos"] for row in rest} | hidden
-    others = texts.passages(
-        [passages[n] for n in rng.sample([n for n in range(len(passages)) if n not in used], DISTRACTORS)]
-    )
-    return found, [Pair(a, b, kind) for a, b, (_, _, kind) in zip(asked, told, measured, strict=True)], others
 
 
-def steps(pairs: dict[str, list[Pair]], rng: random.Random) -> Iterator[list[Pair]]:
-    """Batches without end, each mixed from all sources, no passage twice."""
-    waiting: dict[str, list[Pair]] = {kind: [] for kind in MIX}
-    while True:
-        batch: dict[tuple[int, ...], Pair] = {}
-        for kind, count in MIX.items():
-            if len(waiting[kind]) < count:
-                waiting[kind] = rng.sample(pairs[kind], len(pairs[kind]))
-            batch |= {tuple(pair.passage): pair for pair in (waiting[kind].pop() for _ in range(count))}
-        yield list(batch.values())
+def encode(model: CrossEncoder, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Pooled vectors at length one, and all token vectors."""
+    kinds = torch.zeros_like(batch["ids"])
+    state = model.encode(Batch(batch["ids"], batch["places"], kinds, batch["starts"])).float()
+    sizes = batch["starts"].diff().long()
+    owner = torch.repeat_interleave(torch.arange(len(sizes), device=state.device), sizes)
+    total = torch.zeros(len(sizes), state.shape[1], device=state.device).index_add(0, owner, state)
+    return functional.normalize(total / sizes[:, None], dim=1), state
 
 
-def encode(model: CrossEncoder, texts: Sequence[Ids]) -> tuple[Tensor, Tensor, list[int]]:
-    """Pooled vectors at length one, all token vectors, and how many tokens each text has."""
-    batch = join(texts)
-    state = model.encode(batch).float()
-    sizes = [len(ids) + 2 for ids in texts]
-    pooled = torch.stack([part.mean(0) for part in state.split(sizes)])
-    return functional.normalize(pooled, dim=1), state, sizes
+def padded(state: Tensor, starts: Tensor, rows: range, skip: int) -> tuple[Tensor, Tensor]:
+    """(texts, tokens, size) of some texts without start mark, prefix and end, and which places hold a token."""
+    first, last = starts[rows.start : rows.stop].long() + 1 + skip, starts[rows.start + 1 : rows.stop + 1].long() - 1
+    places = first[:, None] + torch.arange(int((last - first).max()), device=state.device)
+    there = places < last[:, None]
+    return state[places.clamp(max=len(state) - 1)], there
 
 
-def late_scores(
-    asked: Tensor, asked_sizes: list[int], told: Tensor, told_sizes: list[int], skip: tuple[int, int]
-) -> Tensor:
+def late_scores(asked: tuple[Tensor, Tensor], told: tuple[Tensor, Tensor]) -> Tensor:
     """(questions, passages): the mean over a question's tokens of the nearest token of the passage."""
-    left = [part[SPECIAL + skip[0] : -1] for part in asked.split(asked_sizes)]
-    right = [part[SPECIAL + skip[1] : -1] for part in told.split(told_sizes)]
-    padded = nn.utils.rnn.pad_sequence(right, batch_first=True)
-    there = nn.utils.rnn.pad_sequence([torch.ones(len(part)) for part in right], batch_first=True) > 0
-    rows = []
-    for part in left:
-        near = torch.einsum("qd,ptd->qpt", part, padded).masked_fill(~there[None], -1.0)
-        rows.append(near.amax(2).mean(0))
-    return torch.stack(rows)
+    (left, here), (right, there) = asked, told
+    with torch.autocast(left.device.type, dtype=torch.bfloat16):
+        near = torch.einsum("qid,pjd->qpij", left, right)
+    best = near.masked_fill(~there[None, :, None, :], -1.0).amax(3).float()
+    return (best * here[:, None]).sum(2) / here.sum(1)[:, None].clamp(min=1)
+
+
+def loss_of(model: CrossEncoder, projection: Tensor, step: dict[str, Tensor], skip: tuple[int, int]) -> Tensor:
+    """Every question finds its passage among all passages of the step, and every passage its question."""
+    with torch.autocast(step["ids"].device.type, dtype=torch.bfloat16):
+        pooled, state = encode(model, step)
+    names, count = step["names"], len(step["names"])
+    right = torch.arange(count, device=pooled.device)
+    same = (names[:, None] == names[None]) & (right[:, None] != right[None])
+    scores = pooled[:count] @ pooled[count:].T / TEMPERATURE
+    scores[:, :count] = scores[:, :count].masked_fill(same, -1e4)
+    loss = functional.cross_entropy(scores, right) + 0.5 * functional.cross_entropy(scores[:, :count].T, right)
+    short = functional.normalize(state @ projection, dim=1)
+    asked = padded(short, step["starts"], range(LATE), skip[0])
+    told = padded(short, step["starts"], range(count, count + LATE), skip[1])
+    wrong = padded(short, step["starts"], range(2 * count, 2 * count + LATE), skip[1])
+    late = torch.cat([late_scores(asked, told).masked_fill(same[:LATE, :LATE], -1.0), late_scores(asked, wrong)], 1)
+    return loss + LATE_SHARE * functional.cross_entropy(late / LATE_TEMPERATURE, right[:LATE])
 
 
 def train(
-    model: CrossEncoder, projection: nn.Parameter, pairs: dict[str, list[Pair]], skip: tuple[int, int], minutes: float
-) -> int:
-    """Learn until the time is up; the rate falls with the time that is left."""
+    model: CrossEncoder, projection: nn.Parameter, lessons: Lessons, seconds: float, device: str
+) -> tuple[CrossEncoder, Tensor]:
+    """Learn until the time is up, the rate falling with the time that is left; the running mean of the weights."""
     groups = [
         {"params": [p for p in model.parameters() if p.ndim > 1], "lr": RATE, "weight_decay": DECAY},
         {"params": [p for p in model.parameters() if p.ndim == 1], "lr": RATE, "weight_decay": 0.0},
@@ -163,82 +206,110 @@ def train(
     ]
     optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98))
     rates = [group["lr"] for group in groups]
-    model.train()
-    began, number = time.monotonic(), 0
-    for number, batch in enumerate(steps(pairs, random.Random(SEED))):
-        gone = (time.monotonic() - began) / (60 * minutes)
+    mean, mean_projection = copy.deepcopy(model).eval(), projection.detach().clone()
+    skip = (len(lessons.query), len(lessons.passage))
+    workers = WORKERS if device == "cuda" else 0
+    loader = torch.utils.data.DataLoader(lessons, batch_size=None, num_workers=workers, pin_memory=device == "cuda")
+    began = time.monotonic()
+    for number, drawn in enumerate(loader):
+        gone = (time.monotonic() - began) / seconds
         if gone >= 1:
+            print(number, "steps", flush=True)
             break
         for group, rate in zip(optimiser.param_groups, rates, strict=True):
-            group["lr"] = rate * min(gone / WARM_UP + 0.02, max(0.02, (1 - gone) / (1 - WARM_UP)))
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            pooled, tokens, sizes = encode(model, [pair.question for pair in batch] + [pair.passage for pair in batch])
-        count, right = len(batch), torch.arange(len(batch))
-        scores = pooled[:count] @ pooled[count:].T / TEMPERATURE
-        split = sum(sizes[:count])
-        short = functional.normalize(tokens @ projection, dim=1)
-        late = late_scores(short[:split], sizes[:count], short[split:], sizes[count:], skip) / LATE_TEMPERATURE
-        loss = functional.cross_entropy(scores, right) + 0.5 * functional.cross_entropy(scores.T, right)
-        loss = loss + LATE_SHARE * functional.cross_entropy(late, right)
+            group["lr"] = rate * min(gone / WARM_UP + 0.02, max(0.01, (1 - gone) / (1 - WARM_UP)))
+        model.train()
+        loss = loss_of(model, projection, {key: value.to(device) for key, value in drawn.items()}, skip)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        if number % 20 == 0:
-            right_first = [float((x.argmax(1) == right).float().mean()) for x in (scores, late)]
-            spent = time.monotonic() - began
-            print(f"step {number} loss {loss.item():.4f} right, late {right_first} {spent:.0f} s", flush=True)
-    return number
+        share = 1 - min(MEAN, (number + 1) / (number + 10))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(mean.parameters()), list(model.parameters()), share)
+            mean_projection.lerp_(projection, share)
+        if number % 50 == 0:
+            print(f"step {number} loss {loss.item():.4f} {time.monotonic() - began:.0f} s", flush=True)
+    return mean, mean_projection
 
 
 @torch.no_grad()
-def measure(model: CrossEncoder, held: Sequence[Pair], others: Sequence[Ids]) -> dict[str, float]:
-    """How often a held-out question has its passage first, by kind."""
+def measure(model: CrossEncoder, lessons: Lessons, device: str) -> dict[str, float]:
+    """How often a held-out question has its passage first, by kind; in its folder, or among passages of all kinds."""
     model.eval()
+    p, f, rng = lessons.parts, lessons.folders, np.random.default_rng(SEED)
 
-    def vectors(texts: Sequence[Ids]) -> Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return torch.cat([encode(model, texts[at : at + 64])[0] for at in range(0, len(texts), 64)])
+    def vectors(prefix: Ids, texts: list[Ids]) -> Tensor:
+        found = []
+        for at in range(0, len(texts), AT_ONCE):
+            batch = batch_of([np.concatenate([prefix, ids[:LONGEST]]) for ids in texts[at : at + AT_ONCE]])
+            with torch.autocast(device, dtype=torch.bfloat16):
+                found.append(encode(model, {key: value.to(device) for key, value in batch.items()})[0])
+        return torch.cat(found)
 
-    asked, told = vectors([pair.question for pair in held]), vectors([*(pair.passage for pair in held), *others])
-    first = (asked @ told.T).argmax(1) == torch.arange(len(held))
-    kinds = sorted({pair.kind for pair in held})
-    return {
-        kind: float(np.mean([bool(first[at]) for at, pair in enumerate(held) if pair.kind == kind])) for kind in kinds
-    }
+    rows = range(len(p["held.passage"]))
+    told = [lessons.window(int(p["held.passage"][row]), rng, p["held.span"][row]) for row in rows]
+    others = [lessons.window(int(at), rng) for at in rng.integers(0, len(p["passages"]), DISTRACTORS)]
+    pool = vectors(lessons.passage, told + others)
+    first = (vectors(lessons.query, [p["held.yes"][row] for row in rows]) @ pool.T).argmax(1).tolist()
+    hits: dict[str, list[bool]] = {}
+    for row in rows:
+        hits.setdefault(str(p["held.kind"][row]), []).append(first[row] == row)
+    for row in np.flatnonzero(f["held"] & (f["kind"] == ANSWERED)).tolist():
+        found = f["list"][row].tolist()
+        scores = (
+            vectors(lessons.query, [f["question"][row]]) @ vectors(lessons.passage, [f["passages"][n] for n in found]).T
+        )
+        hits.setdefault("folders", []).append(bool(scores.argmax() == 0))
+        hits.setdefault(f"folders {f['type'][row]}", []).append(bool(scores.argmax() == 0))
+    return {kind: float(np.mean(right)) for kind, right in sorted(hits.items())}
 
 
-def mean_state(before: dict[str, Tensor], after: dict[str, Tensor], share: float) -> dict[str, Tensor]:
-    """Between two states; `share` of the later one."""
-    return {name: (1 - share) * before[name] + share * after[name] for name in before}
+def read_start(path: Path, folder: Path) -> tuple[CrossEncoder, nn.Parameter]:
+    """The untaught model and its projection."""
+    with np.load(path / START_FILE) as file:
+        parts = {name: file[name] for name in file.files}
+    layers, hidden, heads, wide = parts.pop("shape").tolist()
+    projection = nn.Parameter(torch.from_numpy(parts.pop("projection").astype(np.float32)))
+    model = CrossEncoder(Shape(layers, hidden, heads, wide), torch.from_numpy(read_words(folder, hidden)))
+    state = model.state_dict()
+    for name in [name for name in parts if not name.endswith("/scale")]:
+        value = parts[name].astype(np.float32)
+        scale = parts.get(f"{name}/scale")
+        state[name] = torch.from_numpy(value if scale is None else value * scale).reshape(state[name].shape)
+    model.load_state_dict(state)
+    return model, projection
+
+
+def model_state(model: CrossEncoder) -> dict[str, Tensor]:
+    """A copy of what is learnt."""
+    return {name: value.clone() for name, value in model.state_dict().items()}
 
 
 def main() -> None:
-    """Teach, then measure shares."""
+    """Teach, and keep the running mean."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("data", type=Path)
+    parser.add_argument("lessons", type=Path)
+    parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=25.0)
+    parser.add_argument("--seconds", type=float, default=560.0)
     options = parser.parse_args()
     torch.manual_seed(SEED)
-    texts = Texts()
-    pairs, held, others = read_pairs(options.data, texts)
-    print({kind: len(rows) for kind, rows in pairs.items()}, len(held), "held out", flush=True)
-    model = base_encoder()
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    kept = np.load(E5_PROJECTION_FILE)[: model.shape.hidden]
-    projection = nn.Parameter(torch.from_numpy(kept.astype(np.float32)))
-    count = train(model, projection, pairs, (len(texts.query), len(texts.passage)), options.minutes)
-    after = {name: value.clone() for name, value in model.state_dict().items()}
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    lessons = Lessons(options.lessons)
+    model, projection = read_start(options.lessons, options.folder)
+    model, projection = model.to(device), nn.Parameter(projection.detach().to(device))
+    taught, mean_projection = train(model, projection, lessons, options.seconds, device)
     options.out.mkdir(parents=True, exist_ok=True)
-    arrays: dict[str, Any] = {name: value.numpy() for name, value in after.items()}
-    np.savez(options.out / "embedder.npz", projection=projection.detach().numpy(), **arrays)
+    before, after = model_state(read_start(options.lessons, options.folder)[0]), model_state(taught)
     found = {}
     for share in SHARES:
-        model.load_state_dict(mean_state(before, after, share))
-        found[str(share)] = measure(model, held, others)
-        print(count, "steps", share, {kind: round(value, 3) for kind, value in found[str(share)].items()}, flush=True)
-        (options.out / "shares.json").write_text(json.dumps(found, indent=1))
+        taught.load_state_dict({name: (1 - share) * before[name].to(device) + share * after[name] for name in after})
+        found[str(share)] = measure(taught, lessons, device)
+        print(share, {kind: round(value, 3) for kind, value in found[str(share)].items()}, flush=True)
+    (options.out / "shares.json").write_text(json.dumps(found, indent=1))
+    save_model(taught.cpu(), options.out / "embedder")
+    np.save(options.out / "projection.npy", mean_projection.cpu().numpy())
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ from hybridrag.models.e5_weights import E5Shape
 from hybridrag.models.token_vectors import E5_PROJECTION_FILE, PROJECTION_FILE
 from hybridrag.models.unit_vectors import to_unit
 from hybridrag.types.base import Float32Array
-from training.batches import SEED, read_passages, read_written
-from training.net import base_names
+from training.read_back import base_names
+from training.texts import SEED, read_passages, read_written
 from training.vocabulary import base_weights
 
 SAMPLE = 300
@@ -53,24 +53,27 @@ class TaughtWeights:
         return self.tensors[f"{name}.w"], self.tensors[f"{name}.b"]
 
 
-def mean_weights(path: Path, share: float) -> tuple[TaughtWeights, Float32Array]:
+def mean_weights(out: Path, share: float) -> tuple[TaughtWeights, Float32Array]:
     """The layers between untaught and taught, and the projection likewise."""
     base = base_weights()
     tensors: dict[str, Float32Array] = {}
-    with np.load(path) as taught:
-        for name, key in base_names(base.shape.layers):
-            after = taught[name].astype(np.float32)
-            kept = base.matrix(key, after.shape[1]) if base.tensors[key].kind else base.vector(key).reshape(after.shape)
-            tensors[key] = (1 - share) * kept + share * after
-        first = np.load(E5_PROJECTION_FILE)[:-2].astype(np.float32)
-        projection = (1 - share) * first + share * taught["projection"]
+    taught: dict[str, Float32Array] = {}
+    for part in sorted(out.glob("embedder-*.npz")):
+        with np.load(part) as file:
+            taught |= {name: file[name].astype(np.float32) for name in file.files}
+    for name, key in base_names(base.shape.layers):
+        after = taught[name]
+        kept = base.matrix(key, after.shape[1]) if base.tensors[key].kind else base.vector(key).reshape(after.shape)
+        tensors[key] = (1 - share) * kept + share * after
+    first = np.load(E5_PROJECTION_FILE)[:-2].astype(np.float32)
+    projection = (1 - share) * first + share * np.load(out / "projection.npy").astype(np.float32)
     return TaughtWeights(base.shape, tensors), projection
 
 
 def main(data: Path, out: Path, share: float) -> None:
     """Write everything that the package runs."""
     TAUGHT_FOLDER.mkdir(parents=True, exist_ok=True)
-    weights, projection = mean_weights(out / "embedder.npz", share)
+    weights, projection = mean_weights(out, share)
     onnx.save_model(build_encoder(weights), TAUGHT_FOLDER / ENCODER_FILE)
     hidden = weights.shape.hidden
     positions = weights.tensors["emb.pos"] + weights.vector("emb.type")[:hidden]

@@ -12,16 +12,18 @@ largest part, they are kept in 4 bits, and words that the training texts lack ke
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 START, PAD, END = 0, 1, 2
 """Ids of the special pieces, in the whole vocabulary and in the cut one."""
-DENSE = ("q", "k", "v", "ao", "fi", "fo")
-NORMS = ("aln", "oln")
 RANK, JUDGE = 0, 1
 """Places of the two answers."""
 DROPOUT = 0.1
@@ -129,10 +131,33 @@ class CrossEncoder(nn.Module):
         return self.answer(self.drop(torch.tanh(self.pool(first)))).float(), self.span(state)
 
 
-def base_names(layers: int) -> list[tuple[str, str]]:
-    """Which parameter of the model is which tensor of the base."""
-    names = [("positions", "emb.pos"), ("types", "emb.type"), ("norm.weight", "emb.ln.w"), ("norm.bias", "emb.ln.b")]
-    for i in range(layers):
-        for part in (*DENSE, *NORMS):
-            names += [(f"layers.{i}.{part}.weight", f"l{i}.{part}.w"), (f"layers.{i}.{part}.bias", f"l{i}.{part}.b")]
-    return names
+def join_pairs(questions: Sequence[Any], passages: Sequence[Any]) -> tuple[Batch, list[int]]:
+    """`<s> question </s> passage </s>` of every pair, one after the other, and where each passage begins."""
+    ids, places, kinds, ends, firsts = [], [], [], [0], []
+    for question, passage in zip(questions, passages, strict=True):
+        size = len(question) + len(passage) + 3
+        firsts.append(ends[-1] + len(question) + 2)
+        ids.append(np.concatenate([[START], question, [END], passage, [END]]))
+        places.append(np.arange(size))
+        kinds.append(np.arange(size) > len(question) + 1)
+        ends.append(ends[-1] + size)
+    flat = [torch.from_numpy(np.concatenate(part).astype(np.int64)) for part in (ids, places, kinds)]
+    return Batch(flat[0], flat[1], flat[2], torch.tensor(ends, dtype=torch.int32)), firsts
+
+
+PART_BYTES = 15 << 20
+"""Of one file of a saved model."""
+
+
+def save_model(model: CrossEncoder, path: Path) -> None:
+    """Write the trained parameters in half precision, in parts."""
+    state = {name: value.detach().numpy().astype(np.float16) for name, value in sorted(model.state_dict().items())}
+    part: dict[str, Any] = {}
+    size = number = 0
+    for name, value in state.items():
+        if size + value.nbytes > PART_BYTES:
+            np.savez(f"{path}-{number}.npz", **part)
+            part, size, number = {}, 0, number + 1
+        part[name] = value
+        size += value.nbytes
+    np.savez(f"{path}-{number}.npz", **part)

@@ -52,3 +52,16 @@ def read_graph(folder: Path, name: str) -> dict[str, Array]:
     # The first kind is in the positions already.
     state["types"] = np.stack([np.zeros(hidden, dtype=np.float32), (places[1] - places[0]).mean(axis=0)])
     return state
+
+
+DENSE = ("q", "k", "v", "ao", "fi", "fo")
+NORMS = ("aln", "oln")
+
+
+def base_names(layers: int) -> list[tuple[str, str]]:
+    """Which parameter of the model is which tensor of the base."""
+    names = [("positions", "emb.pos"), ("types", "emb.type"), ("norm.weight", "emb.ln.w"), ("norm.bias", "emb.ln.b")]
+    for i in range(layers):
+        for part in (*DENSE, *NORMS):
+            names += [(f"layers.{i}.{part}.weight", f"l{i}.{part}.w"), (f"layers.{i}.{part}.bias", f"l{i}.{part}.b")]
+    return names

@@ -1,12 +1,13 @@
 """Teach the reader: how well a passage fits a question, whether it holds the answer, and where that stands.
 
-    python -m training.reader DATA FOLDER OUT --size base [--minutes 40]
-    python -m training.reader DATA FOLDER OUT --size small --teacher OUT [--minutes 15]
+    python -m training.reader LESSONS FOLDER OUT [--base 540] [--small 240]
 
-FOLDER has exported models to go on from (src/hybridrag/models/data/reranker). What counts most for "is it here" are
-the written questions: each passage with a question that it answers and one much like it that it does not. Pairs with
-other passages of the same article keep the order of results; judged pairs and passages of other questions are the easy
-cases. OUT gets SIZE-*.npz for `training.export`, and SIZE.held_out.json.
+LESSONS has the files of `training.pack`, FOLDER the exported `base` to go on from and the word vectors. `base` is
+taught for so many seconds, then `small`, four of its layers, against what `base` says. What counts most for "is it
+here" are questions to folders with what a search finds for them, and the written questions: each passage with one that
+it answers and one much like it that it does not. Pairs with passages that a search finds, and judged pairs, are the
+easier cases. What is kept is the running mean of the weights. OUT gets SIZE-*.npz for `training.export` and
+SIZE.held_out.json. Needs torch and numpy alone; a GPU is used where there is one.
 """
 
 # mypy: disable-error-code="import-not-found", disallow-subclassing-any=False, disallow-untyped-decorators=False
@@ -18,11 +19,11 @@ cases. OUT gets SIZE-*.npz for `training.export`, and SIZE.held_out.json.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
-import random
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,239 +32,341 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hybridrag.models.align_text import normalise
-from hybridrag.models.own_reranker import QUESTION_TOKENS, UNKNOWN_ID
-from hybridrag.models.unigram import WORD_START
-from training.batches import SEED, join, read_passages, read_written, save_model
-from training.net import HEAD, JUDGE, RANK, CrossEncoder, Shape
+from training.net import HEAD, JUDGE, RANK, Batch, CrossEncoder, Shape, join_pairs, save_model
+from training.ragged import Ragged, load
 from training.read_back import read_graph, read_words
-from training.texts import JUDGE as JUDGED
-from training.texts import PAIRS, QuickTokenizer, read_rows
 
-LONGEST = 200
-"""Tokens of a passage: those of a chunk."""
-WRITTEN, LISTS, JUDGED_PAIRS = 8, 3, 4
-"""Of a step: passages with both of their questions, lists of a passage and two others, judged pairs."""
-RATE, SMALL_RATE, WARM_UP, DECAY = 4e-5, 8e-5, 0.06, 0.01
-SPAN_SHARE, RANK_SHARE, SOFT_SHARE = 0.5, 0.7, 0.6
-TEMPERATURE = 2.0
-MEASURED_TWICE = 500
-NOWHERE = 1e4
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A question on a passage."""
-
-    question: list[int]
-    passage: list[int]
-    holds: float
-    span: tuple[int, int] | None = None
-    """First and last token of the answer, within the passage."""
-    group: int = -1
-    """Examples of one question, of which the first is the right one; -1 for none."""
+SEED = 17
+SHORTEST, LONGEST = 96, 220
+"""Tokens of a passage that are read: a stretch of a length and at a place drawn each time, with the answer inside."""
+FOLDERS, WRITTEN, PAIRS, JUDGED = 20, 28, 64, 32
+"""Of a step: questions to folders with five passages each, passages with both of their questions and others, pairs with
+four others, judged pairs."""
+OTHERS = 4
+NEAREST = 8
+"""Of what a search found for a question to a folder, what is drawn from."""
+UNANSWERED, ANSWERED, SEVERAL = 0, 1, 2
+"""Kinds of questions to folders, as `training.pack` writes them."""
+WORDS, KEPT = 10, 0.6
+"""Written questions of a step that also come as bare words, and the share of their pieces that stays."""
+FIRST_PIECE, PIECES = 4, 51_242
+"""Of the vocabulary, past the special ones."""
+RATES = {"base": 5e-5, "small": 2e-4}
+WARM_UP, DECAY, CLIP, MEAN = 0.05, 0.01, 1.0, 0.998
+SPAN_SHARE, RANK_SHARE, SET_SHARE, APART_SHARE, SOFT_SHARE = 0.5, 0.5, 0.5, 0.5, 0.7
+EASIER = 0.5
+"""What "is it here" weighs for pairs that were not written for it."""
+SMALL_LAYERS = (0, 4, 8, 11)
+WORKERS = 8
 
 
-class Texts:
-    """Texts as ids of the reader's vocabulary, passages with the place of an answer."""
+@dataclass
+class Drawn:
+    """Pairs of a step before they are joined."""
 
-    def __init__(self, folder: Path) -> None:
-        pieces = (folder / "pieces.txt").read_bytes().decode("utf-8").split("\n")
-        scores = np.load(folder / "scores.npy", allow_pickle=False).tolist()
-        self._quick = QuickTokenizer(pieces[: len(scores)], scores, unknown_id=UNKNOWN_ID)
-        self._kept: dict[str, tuple[list[int], list[tuple[int, int]], str]] = {}
+    questions: list[Any] = field(default_factory=list)
+    passages: list[Any] = field(default_factory=list)
+    labels: list[float] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    """First and last token of the answer within the passage; -1 for none."""
+    lists: list[list[int]] = field(default_factory=list)
+    """Places of pairs of one question, the right one first."""
+    sets: list[tuple[list[int], bool]] = field(default_factory=list)
+    """Places of pairs of one question, and whether the first holds the answer or none does."""
+    apart: list[tuple[int, int]] = field(default_factory=list)
+    """Places of the answered and the unanswered question on one passage."""
 
-    def question(self, text: str) -> list[int]:
-        """The ids of a question."""
-        return next(iter(self._quick.many([text], limit=QUESTION_TOKENS)))
-
-    def passage(self, text: str, answer: str = "", start: int = 0) -> tuple[list[int], tuple[int, int] | None]:
-        """The ids of a passage from token `start` on, and the tokens of the answer in them."""
-        marked = " ".join(WORD_START + word for word in normalise(text).split())
-        encoded = self._quick._tokenizer.encode(marked, add_special_tokens=False)  # noqa: SLF001 (with its offsets)
-        ids, offsets = encoded.ids, encoded.offsets
-        span = _span(marked, offsets, answer) if answer else None
-        if span is not None and span[1] >= LONGEST:
-            start = max(0, min(span[0] - LONGEST // 3, len(ids) - LONGEST))
-        ids = ids[start : start + LONGEST]
-        if span is None or span[1] - start >= len(ids):
-            return ids, None
-        return ids, (span[0] - start, span[1] - start)
-
-
-def _span(marked: str, offsets: Sequence[tuple[int, int]], answer: str) -> tuple[int, int] | None:
-    places = [at for at, letter in enumerate(marked) if letter not in (WORD_START, " ")]
-    bare = "".join(marked[at] for at in places)
-    wanted = "".join(normalise(answer).split())
-    at = bare.find(wanted)
-    if at < 0 or not wanted:
-        return None
-    first, last = places[at], places[at + len(wanted) - 1]
-    inside = [n for n, (start, end) in enumerate(offsets) if start <= last and end > first]
-    return (inside[0], inside[-1]) if inside else None
+    def add(self, question: Any, passage: Any, label: float, weight: float, span: tuple[int, int] = (-1, -1)) -> int:
+        """Take a pair in; its place."""
+        self.questions.append(question)
+        self.passages.append(passage)
+        self.labels.append(label)
+        self.weights.append(weight)
+        self.spans.append(span)
+        return len(self.labels) - 1
 
 
-class Lessons:
-    """What a step is drawn from."""
+class Lessons(torch.utils.data.IterableDataset[dict[str, Tensor]]):
+    """What a step is drawn from, without end."""
 
-    def __init__(self, data: Path, folder: Path) -> None:
-        self.texts = Texts(folder)
-        self.passages = read_passages(data)
-        self.written, self.held = read_written(data)
-        hidden = {row["p"] for row in self.held}
-        self.lists = [row for row in read_rows(data, PAIRS) if len(row["neg"]) > 1 and row["pos"] not in hidden]
-        self.judged = [row for row in read_rows(data, JUDGED) if row["p"] not in hidden]
-        self.by_language = {lang: [row["p"] for row in self.written if row["pl"] == lang] for lang in ("en", "ja")}
-        self._waiting: list[dict[str, Any]] = []
+    def __init__(self, path: Path) -> None:
+        self.parts = load(path / "lessons.npz")
+        self.passages: Ragged = self.parts["passages"]
+        folders = load(path / "folders.npz")
+        self.folders: dict[str, Any] = folders
+        self.taught = np.flatnonzero(~folders["held"])
+        self.left_out = np.flatnonzero(folders["held"] & (folders["kind"] != SEVERAL))
 
-    def step(self, rng: random.Random) -> list[Example]:
+    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        info = torch.utils.data.get_worker_info()
+        rng = np.random.default_rng(SEED + (info.id if info else 0))
+        while True:
+            yield joined(self.step(rng))
+
+    def window(self, passage: int, rng: Any, span: Any = None) -> tuple[Any, tuple[int, int]]:
+        """A stretch of a passage with the answer inside, and where that stands in it."""
+        ids = self.passages[passage]
+        size = int(rng.integers(SHORTEST, LONGEST + 1))
+        low, high = 0, max(0, len(ids) - size)
+        placed = span is not None and span[0] >= 0
+        if placed:
+            size = max(size, int(span[1] - span[0]) + 9)
+            low, high = max(0, int(span[1]) + 1 - size), min(int(span[0]), max(0, len(ids) - size))
+        # The start of a passage says what it is about: half of the time it is kept where it can be.
+        start = low if rng.random() < 0.5 or high <= low else int(rng.integers(low, high + 1))
+        found = ids[start : start + min(size, 256)]
+        inside = placed and int(span[1]) - start < len(found)
+        return found, ((int(span[0]) - start, int(span[1]) - start) if inside else (-1, -1))
+
+    def step(self, rng: Any) -> Drawn:
         """A mix of all kinds."""
-        if len(self._waiting) < WRITTEN:
-            self._waiting = rng.sample(self.written, len(self.written))
-        rows = [self._waiting.pop() for _ in range(WRITTEN)]
-        found: list[Example] = []
-        for group, row in enumerate(rows):
-            found += self.of_written(row, group, rng)
-        for group, row in enumerate(rng.sample(self.lists, LISTS), start=WRITTEN):
-            asked = self.texts.question(row["q"])
-            ids, span = self.texts.passage(self.passages[row["pos"]], row["a"])
-            found.append(Example(asked, ids, 1.0, span, group))
-            others = [n for n in rng.sample(row["neg"], 2) if not row["a"] or row["a"] not in self.passages[n]]
-            found += [Example(asked, self.texts.passage(self.passages[n])[0], 0.0, None, group) for n in others]
-        for row in rng.sample(self.judged, JUDGED_PAIRS):
-            found.append(
-                Example(self.texts.question(row["q"]), self.texts.passage(self.passages[row["p"]])[0], float(row["y"]))
-            )
-        return found
+        drawn, p = Drawn(), self.parts
+        for row in rng.choice(self.taught, FOLDERS).tolist():
+            self._folder(drawn, row, rng)
+        for row in rng.integers(0, len(p["written.passage"]), WRITTEN).tolist():
+            self._written(drawn, "written", row, rng)
+        for yes, _ in drawn.apart[:WORDS]:
+            self._words(drawn, yes, rng)
+        for row in rng.integers(0, len(p["pairs.passage"]), PAIRS).tolist():
+            near, asked = p["pairs.near"][row], p["pairs.question"][row]
+            whole = p["pairs.span"][row]
+            ids, span = self.window(int(p["pairs.passage"][row]), rng, whole)
+            # Where the answer is not found in a long passage, nobody knows whether the stretch holds it.
+            known = span[0] >= 0 or len(self.passages[int(p["pairs.passage"][row])]) <= len(ids)
+            places = [drawn.add(asked, ids, 1.0, EASIER if known else 0.0, span)]
+            others = rng.permutation(near)[:OTHERS].tolist()
+            places += [drawn.add(asked, self.window(other, rng)[0], 0.0, EASIER / 2) for other in others]
+            drawn.lists.append(places)
+            if known:
+                drawn.sets.append((places, True))
+        for row in rng.integers(0, len(p["judged.passage"]), JUDGED).tolist():
+            ids, _ = self.window(int(p["judged.passage"][row]), rng)
+            whole = len(ids) == len(self.passages[int(p["judged.passage"][row])])
+            label = float(p["judged.label"][row])
+            drawn.add(p["judged.question"][row], ids, label, EASIER if whole or not label else 0.0)
+        return drawn
 
-    def of_written(self, row: dict[str, Any], group: int, rng: random.Random) -> list[Example]:
-        """Both questions on their passage, and the answered one on some passage in the question's own language."""
-        asked = self.texts.question(row["yes"])
-        ids, span = self.texts.passage(self.passages[row["p"]], row["a"])
-        start = 0
-        if span is not None and len(ids) == LONGEST:
-            full = self.texts.passage(self.passages[row["p"]])[0]
-            start = 0 if full == ids else -1
-        if start == 0:
-            missing = Example(self.texts.question(row["no"]), ids, 0.0)
-        else:
-            missing = Example(self.texts.question(row["no"]), self.texts.passage(self.passages[row["p"]])[0], 0.0)
-        found = [Example(asked, ids, 1.0, span, group), missing]
-        if rng.random() < 0.5:
-            other = rng.choice(self.by_language[row["ql"]])
-            if other != row["p"]:
-                found.append(Example(asked, self.texts.passage(self.passages[other])[0], 0.0, None, group))
-        return found
+    def _written(self, drawn: Drawn, name: str, row: int, rng: Any) -> None:
+        """Both questions on their passage, and the answered one on others."""
+        p = self.parts
+        passage = int(p[f"{name}.passage"][row])
+        ids, span = self.window(passage, rng, p[f"{name}.span"][row])
+        yes = drawn.add(p[f"{name}.yes"][row], ids, 1.0, 1.0, span)
+        no = drawn.add(p[f"{name}.no"][row], ids, 0.0, 1.0)
+        drawn.apart.append((yes, no))
+        near = rng.permutation(p[f"{name}.near"][row])[:1].tolist()
+        far = int(rng.choice(p["written.passage"]))
+        places = [yes]
+        others = [*near, *([far] if far != passage else [])]
+        asked = p[f"{name}.yes"][row]
+        places += [drawn.add(asked, self.window(int(other), rng)[0], 0.0, EASIER) for other in others]
+        drawn.lists.append(places)
+        drawn.sets += [(places, True), ([no], False)]
+
+    def _folder(self, drawn: Drawn, row: int, rng: Any) -> list[int]:
+        """A question to a folder, on some of what a search found for it."""
+        f = self.folders
+        kind, found = int(f["kind"][row]), f["list"][row].tolist()
+        steps = max(1, int(f["steps"][row])) if kind != UNANSWERED else 0
+        first = [found[int(rng.integers(steps))]] if steps else []
+        others = found[steps : steps + NEAREST]
+        chosen = first + [others[at] for at in rng.permutation(len(others))[: OTHERS + 1 - len(first)]]
+        return self._read_folder(drawn, row, chosen)
+
+    def _read_folder(self, drawn: Drawn, row: int, chosen: list[int]) -> list[int]:
+        f = self.folders
+        kind, asked = int(f["kind"][row]), f["question"][row]
+        places = []
+        for at, passage in enumerate(chosen):
+            right = at == 0 and kind != UNANSWERED
+            whole = f["passages"][passage][:256]
+            span = tuple(f["span"][row].tolist()) if right and kind == ANSWERED else (-1, -1)
+            span = span if span[1] < len(whole) else (-1, -1)
+            # One step of several does not hold the answer, and may hold a part of it.
+            places.append(drawn.add(asked, whole, float(right), 0.0 if right and kind == SEVERAL else 1.0, span))
+        if kind != UNANSWERED:
+            drawn.lists.append(places)
+        if kind != SEVERAL:
+            drawn.sets.append((places, kind == ANSWERED))
+        return places
+
+    def _words(self, drawn: Drawn, yes: int, rng: Any) -> None:
+        """What people type instead of questions: some words of the answered one; and pieces that say nothing."""
+        asked, passage = drawn.questions[yes], drawn.passages[yes]
+        kept = asked[rng.random(len(asked)) < KEPT]
+        if len(kept) >= 2:
+            drawn.add(kept, passage, 1.0, EASIER / 2)
+        chance = rng.integers(FIRST_PIECE, PIECES, int(rng.integers(2, 10))).astype(np.uint16)
+        drawn.add(chance, passage, 0.0, EASIER)
+
+    def held_folder(self, row: int, first: int) -> dict[str, Tensor]:
+        """A held-out question to a folder on the first passages of its search, the right one first."""
+        drawn = Drawn()
+        self._read_folder(drawn, row, self.folders["list"][row].tolist()[:first])
+        return joined(drawn)
+
+    def held(self, row: int) -> dict[str, Tensor]:
+        """Both questions of a held-out passage."""
+        drawn = Drawn()
+        self._written(drawn, "held", row, np.random.default_rng(row))
+        return joined(drawn)
 
 
-def read(model: CrossEncoder, examples: Sequence[Example]) -> tuple[Tensor, list[Tensor]]:
-    """(examples, 2) of fit and holding, and for each example (tokens of the passage, 2) of start and end."""
-    texts, kinds = [], []
-    for one in examples:
-        texts.append([*one.question, 2, *one.passage])
-        kinds.append([0] * (len(one.question) + 1) + [1] * len(one.passage))
-    scores, spans = model(join(texts, kinds))
-    sizes = [len(ids) + 2 for ids in texts]
-    parts = spans.float().split(sizes)
-    return scores.float(), [part[len(one.question) + 2 : -1] for part, one in zip(parts, examples, strict=True)]
+def joined(drawn: Drawn) -> dict[str, Tensor]:
+    """The pairs of a step as tensors; lists and answers as places, -1 where there is none."""
+    batch, firsts = join_pairs(drawn.questions, drawn.passages)
+    widest = max(len(places) for places, _ in drawn.sets)
+    lists = _rectangle(drawn.lists, widest)
+    sets = _rectangle([places for places, _ in drawn.sets], widest)
+    # Behind the passages of a set stands that none of them holds the answer.
+    targets = [0 if answered else widest for _, answered in drawn.sets]
+    answered = [at for at, span in enumerate(drawn.spans) if span[0] >= 0]
+    tokens = np.full((len(answered), 256), -1)
+    for row, at in enumerate(answered):
+        size = len(drawn.passages[at])
+        tokens[row, :size] = np.arange(firsts[at], firsts[at] + size)
+    return {
+        "ids": batch.ids,
+        "places": batch.places,
+        "kinds": batch.kinds,
+        "starts": batch.starts,
+        "labels": torch.tensor(drawn.labels),
+        "weights": torch.tensor(drawn.weights),
+        "lists": torch.from_numpy(lists),
+        "sets": torch.from_numpy(sets),
+        "targets": torch.tensor(targets),
+        "apart": torch.tensor(drawn.apart).reshape(-1, 2),
+        "tokens": torch.from_numpy(tokens),
+        "spans": torch.tensor([drawn.spans[at] for at in answered]).reshape(-1, 2),
+    }
 
 
-def loss_of(
-    said: tuple[Tensor, list[Tensor]], examples: Sequence[Example], taught: tuple[Tensor, list[Tensor]] | None
-) -> Tensor:
+def _rectangle(rows: list[list[int]], width: int) -> Any:
+    found = np.full((len(rows), width), -1)
+    for at, row in enumerate(rows):
+        found[at, : len(row)] = row
+    return found
+
+
+def loss_of(said: tuple[Tensor, Tensor], step: dict[str, Tensor], taught: tuple[Tensor, Tensor] | None) -> Tensor:
     """Against the labels, and against a teacher where there is one."""
-    scores, spans = said
-    labels = torch.tensor([one.holds for one in examples])
-    weight = torch.tensor([1.0 if one.group < WRITTEN else 0.5 for one in examples])
-    loss = functional.binary_cross_entropy_with_logits(scores[:, JUDGE], labels, weight)
-    groups: dict[int, list[int]] = {}
-    for at, one in enumerate(examples):
-        if one.group >= 0:
-            groups.setdefault(one.group, []).append(at)
-    lists = [scores[places, RANK] for places in groups.values() if len(places) > 1]
-    if lists:
-        order = torch.stack(
-            [functional.cross_entropy(row[None], torch.zeros(1, dtype=torch.long)) for row in lists]
-        ).mean()
-        loss = loss + RANK_SHARE * order
-    placed = [(part, one.span) for part, one in zip(spans, examples, strict=True) if one.span is not None]
-    if placed:
-        found = [functional.cross_entropy(part.T, torch.tensor(span)) for part, span in placed]
-        loss = loss + SPAN_SHARE * torch.stack(found).mean()
+    scores, spans = said[0].float(), said[1].float()
+    holds = functional.binary_cross_entropy_with_logits(scores[:, JUDGE], step["labels"], reduction="none")
+    loss = (holds * step["weights"]).sum() / step["weights"].sum()
+    yes, no = step["apart"].T
+    loss = loss + APART_SHARE * functional.softplus(scores[no, JUDGE] - scores[yes, JUDGE]).mean()
+    within = scores[step["sets"].clamp(min=0), JUDGE].masked_fill(step["sets"] < 0, -1e4)
+    within = torch.cat([within, torch.zeros_like(within[:, :1])], 1)
+    loss = loss + SET_SHARE * functional.cross_entropy(within, step["targets"])
+    fit = scores[step["lists"].clamp(min=0), RANK].masked_fill(step["lists"] < 0, -1e4)
+    loss = loss + RANK_SHARE * -fit.log_softmax(1)[:, 0].mean()
+    placed = spans[step["tokens"].clamp(min=0)].masked_fill((step["tokens"] < 0)[..., None], -1e4)
+    loss = loss + SPAN_SHARE * functional.cross_entropy(placed, step["spans"])
     if taught is None:
         return loss
-    soft = functional.binary_cross_entropy_with_logits(scores[:, JUDGE], taught[0][:, JUDGE].sigmoid())
-    apart = functional.smooth_l1_loss(
-        scores[:, RANK] - scores[:, RANK].mean(), taught[0][:, RANK] - taught[0][:, RANK].mean()
-    )
-    near = [
-        functional.kl_div(
-            functional.log_softmax(mine / TEMPERATURE, 0),
-            functional.log_softmax(theirs / TEMPERATURE, 0),
-            log_target=True,
-            reduction="sum",
-        )
-        for mine, theirs, one in zip(spans, taught[1], examples, strict=True)
-        if one.span is not None
-    ]
-    soft = 2 * soft + 0.2 * apart + SPAN_SHARE * (torch.stack(near).mean() if near else 0.0)
-    return (1 - SOFT_SHARE) * loss + SOFT_SHARE * soft
+    soft = functional.binary_cross_entropy_with_logits(scores[:, JUDGE], taught[0][:, JUDGE].float().sigmoid())
+    theirs = taught[0].float()[step["lists"].clamp(min=0), RANK].masked_fill(step["lists"] < 0, -1e4)
+    soft = soft + RANK_SHARE * functional.kl_div(fit.log_softmax(1), theirs.softmax(1), reduction="batchmean")
+    theirs = taught[1].float()[step["tokens"].clamp(min=0)].masked_fill((step["tokens"] < 0)[..., None], -1e4)
+    near = functional.kl_div(placed.log_softmax(1), theirs.softmax(1), reduction="batchmean")
+    return (1 - SOFT_SHARE) * loss + SOFT_SHARE * (2 * soft + SPAN_SHARE * near / 2)
 
 
-def train(model: CrossEncoder, lessons: Lessons, teacher: CrossEncoder | None, minutes: float, rate: float) -> int:
-    """Learn until the time is up; the rate falls with the time that is left."""
+def read(model: CrossEncoder, step: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """(pairs, 2) of fit and holding, (tokens, 2) of start and end."""
+    with torch.autocast(step["ids"].device.type, dtype=torch.bfloat16):
+        scores, spans = model(Batch(step["ids"], step["places"], step["kinds"], step["starts"]))
+    return scores, spans
+
+
+def train(
+    model: CrossEncoder, lessons: Lessons, teacher: CrossEncoder | None, seconds: float, rate: float, device: str
+) -> CrossEncoder:
+    """Learn until the time is up, the rate falling with the time that is left; the running mean of the weights."""
     groups = [
         {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": DECAY},
         {"params": [p for p in model.parameters() if p.ndim == 1], "weight_decay": 0.0},
     ]
     optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98))
-    rng, began, number, mean = random.Random(SEED), time.monotonic(), 0, 0.0
-    while True:
-        gone = (time.monotonic() - began) / (60 * minutes)
+    mean = copy.deepcopy(model).eval()
+    workers = WORKERS if device == "cuda" else 0
+    loader = torch.utils.data.DataLoader(lessons, batch_size=None, num_workers=workers, pin_memory=device == "cuda")
+    began = time.monotonic()
+    for number, drawn in enumerate(loader):
+        gone = (time.monotonic() - began) / seconds
         if gone >= 1:
-            return number
+            print(number, "steps", flush=True)
+            return mean
         for group in optimiser.param_groups:
             group["lr"] = rate * min(gone / WARM_UP + 0.02, max(0.01, (1 - gone) / (1 - WARM_UP)))
+        step = {name: value.to(device, non_blocking=True) for name, value in drawn.items()}
         model.train()
-        examples = lessons.step(rng)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            taught = None
-            if teacher is not None:
-                with torch.no_grad():
-                    taught = read(teacher, examples)
-            said = read(model, examples)
-        loss = loss_of(said, examples, taught)
+        with torch.no_grad():
+            taught = None if teacher is None else read(teacher, step)
+        loss = loss_of(read(model, step), step, taught)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimiser.step()
-        mean = 0.95 * mean + 0.05 * loss.item() if number else loss.item()
-        if number % 25 == 0:
-            print(f"step {number} loss {mean:.4f} {time.monotonic() - began:.0f} s", flush=True)
-        number += 1
+        share = min(MEAN, (number + 1) / (number + 10))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(mean.parameters()), list(model.parameters()), 1 - share)
+        if number % 100 == 0:
+            print(f"step {number} loss {loss.item():.4f} {time.monotonic() - began:.0f} s", flush=True)
+        if number % 500 == 499:
+            print({key: round(value, 3) for key, value in measure(mean, lessons, device, 300).items()}, flush=True)
+    return mean
 
 
 @torch.no_grad()
-def measure(model: CrossEncoder, lessons: Lessons, count: int = MEASURED_TWICE) -> dict[str, float]:
+def measure(model: CrossEncoder, lessons: Lessons, device: str, count: int = 600) -> dict[str, float]:
     """On held-out passages with both questions: area under ROC of "is it here", and F1 of the answer's tokens."""
     model.eval()
     by_kind: dict[str, list[tuple[float, float]]] = {}
     overlap: dict[str, list[float]] = {}
-    rng = random.Random(SEED)
-    for row in lessons.held[:count]:
-        examples = lessons.of_written(row, 0, rng)[:2]
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            scores, spans = read(model, examples)
-        kind = f"{row['ql']} on {row['pl']}"
-        by_kind.setdefault(kind, []).append((float(scores[0, JUDGE]), float(scores[1, JUDGE])))
-        if examples[0].span is not None:
-            overlap.setdefault(kind, []).append(_f1(best_span(spans[0].numpy()), examples[0].span))
-    found = {}
+    found = measure_folders(model, lessons, device, count)
+    for row in range(min(count, len(lessons.parts["held.passage"]))):
+        step = {name: value.to(device) for name, value in lessons.held(row).items()}
+        scores, spans = read(model, step)
+        kind = str(lessons.parts["held.kind"][row])
+        yes, no = scores[:2, JUDGE].float().tolist()
+        by_kind.setdefault(kind, []).append((yes, no))
+        if len(step["spans"]):
+            tokens = step["tokens"][0]
+            logits = spans[tokens[tokens >= 0]].float().cpu().numpy()
+            overlap.setdefault(kind, []).append(_f1(best_span(logits), step["spans"][0].tolist()))
     for kind, pairs in sorted(by_kind.items()):
-        yes, no = np.array(pairs).T
-        found[f"area {kind}"] = float((yes[:, None] > no[None]).mean())
+        yes_all, no_all = np.array(pairs).T
+        found[f"area {kind}"] = float((yes_all[:, None] > no_all[None]).mean())
         found[f"span {kind}"] = float(np.mean(overlap[kind]))
     return found
+
+
+@torch.no_grad()
+def measure_folders(model: CrossEncoder, lessons: Lessons, device: str, count: int) -> dict[str, float]:
+    """Of held-out questions to folders: how often the right passage is the likeliest of five, the stretch, the area."""
+    best: dict[bool, list[float]] = {True: [], False: []}
+    picked, fitting, overlap = [], [], []
+    f = lessons.folders
+    for row in lessons.left_out[:count].tolist():
+        step = {name: value.to(device) for name, value in lessons.held_folder(row, 5).items()}
+        scores, spans = read(model, step)
+        holds = scores[:, JUDGE].float()
+        answered = int(f["kind"][row]) == ANSWERED
+        best[answered].append(float(holds.max()))
+        if answered:
+            picked.append(float(holds.argmax() == 0))
+            fitting.append(float(scores[:, RANK].argmax() == 0))
+            if len(step["spans"]):
+                tokens = step["tokens"][0]
+                logits = spans[tokens[tokens >= 0]].float().cpu().numpy()
+                overlap.append(_f1(best_span(logits), step["spans"][0].tolist()))
+    yes, no = np.array(best[True]), np.array(best[False])
+    means = {"picked": picked, "fitting": fitting, "span": overlap}
+    return {f"folders {name}": float(np.mean(values)) for name, values in means.items()} | {
+        "folders area": float((yes[:, None] > no[None]).mean())
+    }
 
 
 def best_span(logits: np.ndarray[Any, Any], longest: int = 48) -> tuple[int, int]:
@@ -276,7 +379,7 @@ def best_span(logits: np.ndarray[Any, Any], longest: int = 48) -> tuple[int, int
     return found
 
 
-def _f1(said: tuple[int, int], right: tuple[int, int]) -> float:
+def _f1(said: tuple[int, int], right: list[int]) -> float:
     both = max(0, min(said[1], right[1]) - max(said[0], right[0]) + 1)
     return 2 * both / (said[1] - said[0] + right[1] - right[0] + 2)
 
@@ -295,35 +398,39 @@ def start_from(folder: Path, size: str) -> CrossEncoder:
     return model
 
 
+def cut(model: CrossEncoder) -> CrossEncoder:
+    """A model of some of the layers."""
+    found = copy.deepcopy(model)
+    found.layers = nn.ModuleList(found.layers[at] for at in SMALL_LAYERS if at < len(model.layers))
+    return found
+
+
 def main() -> None:
-    """Teach and measure one size."""
+    """Teach and measure both sizes."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("data", type=Path)
+    parser.add_argument("lessons", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--size", default="base")
-    parser.add_argument("--teacher", type=Path, help="where a taught base lies")
-    parser.add_argument("--minutes", type=float, default=40.0)
+    parser.add_argument("--base", type=float, default=540.0, help="seconds")
+    parser.add_argument("--small", type=float, default=240.0, help="seconds")
     options = parser.parse_args()
     torch.manual_seed(SEED)
-    lessons = Lessons(options.data, options.folder)
-    print(len(lessons.written), "written,", len(lessons.held), "held out,", len(lessons.lists), "lists", flush=True)
-    model, teacher = start_from(options.folder, options.size), None
-    print("before", {key: round(value, 3) for key, value in measure(model, lessons, 120).items()}, flush=True)
-    if options.teacher:
-        teacher = start_from(options.folder, "base")
-        parts: dict[str, Any] = {}
-        for path in sorted(options.teacher.glob("base-*.npz")):
-            with np.load(path) as file:
-                parts |= {key: torch.from_numpy(file[key].astype(np.float32)) for key in file.files}
-        teacher.load_state_dict(parts, strict=False)
-        teacher.eval()
-    count = train(model, lessons, teacher, options.minutes, RATE if options.size == "base" else SMALL_RATE)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    lessons = Lessons(options.lessons)
     options.out.mkdir(parents=True, exist_ok=True)
-    save_model(model, options.out / options.size)
-    found = measure(model, lessons)
-    print(count, "steps", {key: round(value, 3) for key, value in found.items()}, flush=True)
-    (options.out / f"{options.size}.held_out.json").write_text(json.dumps(found, indent=1))
+    base = start_from(options.folder, "base").to(device)
+    print("before", {key: round(value, 3) for key, value in measure(base, lessons, device, 100).items()}, flush=True)
+    for size, seconds in (("base", options.base), ("small", options.small)):
+        if not seconds:
+            continue
+        model, teacher = (copy.deepcopy(base), None) if size == "base" else (cut(base), base)
+        taught = train(model, lessons, teacher, seconds, RATES[size], device)
+        save_model(taught.cpu(), options.out / size)
+        found = measure(taught.to(device), lessons, device)
+        print(size, {key: round(value, 3) for key, value in found.items()}, flush=True)
+        (options.out / f"{size}.held_out.json").write_text(json.dumps(found, indent=1))
+        if size == "base":
+            base = taught
 
 
 if __name__ == "__main__":

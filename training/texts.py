@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -63,6 +64,11 @@ class QuickTokenizer:
                 batch = []
         yield from self._ids(batch, limit)
 
+    def offsets(self, marked: str) -> list[tuple[int, int]]:
+        """Where the tokens of a text stand whose words have their start marks."""
+        found: list[tuple[int, int]] = self._tokenizer.encode(marked, add_special_tokens=False).offsets
+        return found
+
     def _ids(self, texts: list[str], limit: int | None) -> Iterator[list[int]]:
         for encoded in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False):
             yield encoded.ids[:limit]
@@ -79,3 +85,21 @@ def squash(text: str) -> str:
     "New  York" -> "newyork"
     """
     return "".join(normalise(text).casefold().split())
+
+
+HELD_OUT = 600
+"""Written rows that nothing is trained on, drawn once."""
+SEED = 17
+
+
+def read_passages(data: Path) -> list[str]:
+    """The text of every passage, by its number."""
+    return [" ".join(row["t"].split()) for row in read_rows(data, PASSAGES)]
+
+
+def read_written(data: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The written questions to train on, and those held out; no passage is in both."""
+    rows = list(read_rows(data, "written"))
+    passages = sorted({row["p"] for row in rows})
+    held = set(random.Random(SEED).sample(passages, HELD_OUT))
+    return [row for row in rows if row["p"] not in held], [row for row in rows if row["p"] in held]
