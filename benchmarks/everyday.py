@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import tempfile
@@ -262,7 +263,7 @@ def _verdict(result: SearchResult) -> Verdict:
 def _files(names: Iterable[str | None], corpus: Path) -> list[str]:
     """Distinct files in order, as paths within the corpus; what comes from no file is left out."""
     root = Path(_composed(str(corpus.absolute())))
-    return list(dict.fromkeys(Path(name).relative_to(root).as_posix() for name in names if name))
+    return list(dict.fromkeys(Path(os.path.relpath(name, root)).as_posix() for name in names if name))
 
 
 GROUPS: Mapping[str, Callable[[Asked], str]] = {
