@@ -69,14 +69,29 @@ class Layer(nn.Module):
 def attend(q: Tensor, k: Tensor, v: Tensor, starts: Tensor) -> Tensor:
     """Attention within each text, (tokens, heads, size) each: no padding, and one call for all of them on a GPU."""
     if q.is_cuda:
-        found = torch.ops.aten._flash_attention_forward(  # noqa: SLF001 (the public one differs between versions)
-            q, k, v, starts, starts, LONGEST, LONGEST, 0.0, False, False
-        )
-        return found[0]
+        try:
+            found = torch.ops.aten._flash_attention_forward(  # noqa: SLF001 (the public one differs between versions)
+                q, k, v, starts, starts, LONGEST, LONGEST, 0.0, False, False
+            )
+            return found[0]
+        except (RuntimeError, TypeError):  # another version of torch, or a GPU that flash attention does not know
+            return attend_padded(q, k, v, starts)
     ends = starts.tolist()
     parts = [slice(start, end) for start, end in itertools.pairwise(ends)]
     turned = [[x[part].transpose(0, 1)[None] for x in (q, k, v)] for part in parts]
     return torch.cat([functional.scaled_dot_product_attention(*one)[0].transpose(0, 1) for one in turned])
+
+
+def attend_padded(q: Tensor, k: Tensor, v: Tensor, starts: Tensor) -> Tensor:
+    """The same with every text as long as the longest."""
+    sizes = (starts[1:] - starts[:-1]).long()
+    widest = int(sizes.max())
+    places = torch.arange(widest, device=q.device)
+    there = places[None] < sizes[:, None]
+    rows = (starts[:-1, None].long() + places[None]).clamp(max=len(q) - 1)
+    turned = [x[rows].transpose(1, 2) for x in (q, k, v)]
+    found = functional.scaled_dot_product_attention(*turned, attn_mask=there[:, None, None, :])
+    return found.transpose(1, 2)[there]
 
 
 @dataclass(frozen=True, slots=True)

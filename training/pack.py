@@ -12,6 +12,7 @@ bring beside the right one. OUT gets lessons.npz, folders.npz, and start.npz wit
 from __future__ import annotations
 
 import json
+import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -28,9 +29,11 @@ from hybridrag.models.unigram import WORD_START
 from training.folders import is_held_out
 from training.ragged import Ragged, save
 from training.read_back import base_names
-from training.texts import JUDGE, PAIRS, PARALLEL, QuickTokenizer, read_passages, read_rows, read_written, squash
+from training.texts import JUDGE, PAIRS, PARALLEL, SEED, QuickTokenizer, read_passages, read_rows, read_written, squash
 from training.vocabulary import base_weights
 
+PAIRS_KEPT, JUDGED_KEPT = 60_000, 20_000
+"""Rows that are packed, drawn once: more than a short training reads would only make the files larger."""
 MINED = 6
 """Passages that are found for a question, at most."""
 LONGEST_ANSWER = 60
@@ -193,6 +196,20 @@ def pack_start() -> dict[str, Any]:
     return found
 
 
+def only_used(arrays: dict[str, Any]) -> dict[str, Any]:
+    """The same with no passage that nothing refers to, the others numbered anew."""
+    singles = [name for name in arrays if name.endswith(".passage")]
+    lists = [name for name in arrays if name.endswith(".near")]
+    every = [arrays[name] for name in singles] + [arrays[name].values for name in lists]
+    used, places = np.unique(np.concatenate(every), return_inverse=True)
+    passages: Ragged = arrays["passages"]
+    found = arrays | {"passages": Ragged.join([passages[int(at)] for at in used])}
+    numbers = np.split(places.astype(np.uint32), np.cumsum([len(part) for part in every])[:-1])
+    for name, part in zip([*singles, *lists], numbers, strict=True):
+        found[name] = part if name in singles else Ragged(part, arrays[name].starts)
+    return found
+
+
 def main(data: Path, cases: Path, folder: Path, out: Path) -> None:
     """Write everything that a step is drawn from."""
     out.mkdir(parents=True, exist_ok=True)
@@ -216,7 +233,9 @@ def main(data: Path, cases: Path, folder: Path, out: Path) -> None:
         arrays |= {f"{name}.kind": np.array([f"{row['ql']} on {row['pl']}" for row in rows])}
         arrays |= {f"{name}.near": packer.mined(yes, asked, [[] for _ in rows])}
     print(len(written), "written,", len(held), "held out", flush=True)
+    rng = random.Random(SEED)
     pairs = [row for row in read_rows(data, PAIRS) if row["pos"] not in hidden]
+    pairs = rng.sample(pairs, min(PAIRS_KEPT, len(pairs)))
     asked = [(row["pos"], row["a"] or "") for row in pairs]
     questions = packer.questions(row["q"] for row in pairs)
     arrays |= {"pairs.question": questions, "pairs.span": packer.spans(asked)}
@@ -224,11 +243,12 @@ def main(data: Path, cases: Path, folder: Path, out: Path) -> None:
     arrays |= {"pairs.near": packer.mined(questions, asked, [row["neg"][:MINED] for row in pairs])}
     print(len(pairs), "pairs", flush=True)
     judged = [row for row in read_rows(data, JUDGE) if row["p"] not in hidden]
+    judged = rng.sample(judged, min(JUDGED_KEPT, len(judged)))
     arrays |= {"judged.question": packer.questions(row["q"] for row in judged)}
     arrays |= {"judged.passage": np.array([row["p"] for row in judged], dtype=np.uint32)}
     arrays |= {"judged.label": np.array([row["y"] for row in judged], dtype=np.uint8)}
     arrays |= {f"parallel.{side}": packer.questions(row[side] for row in read_rows(data, PARALLEL)) for side in "ab"}
-    save(out / "lessons.npz", arrays)
+    save(out / "lessons.npz", only_used(arrays))
     print(f"{(out / 'lessons.npz').stat().st_size / 1e6:.1f} MB")
 
 

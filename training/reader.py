@@ -39,7 +39,7 @@ from training.read_back import read_graph, read_words
 SEED = 17
 SHORTEST, LONGEST = 96, 220
 """Tokens of a passage that are read: a stretch of a length and at a place drawn each time, with the answer inside."""
-FOLDERS, WRITTEN, PAIRS, JUDGED = 20, 28, 64, 32
+FOLDERS, WRITTEN, PAIRS, JUDGED = 36, 28, 40, 24
 """Of a step: questions to folders with five passages each, passages with both of their questions and others, pairs with
 four others, judged pairs."""
 OTHERS = 4
@@ -51,13 +51,15 @@ WORDS, KEPT = 10, 0.6
 """Written questions of a step that also come as bare words, and the share of their pieces that stays."""
 FIRST_PIECE, PIECES = 4, 51_242
 """Of the vocabulary, past the special ones."""
-RATES = {"base": 5e-5, "small": 2e-4}
-WARM_UP, DECAY, CLIP, MEAN = 0.05, 0.01, 1.0, 0.998
+RATES = {"base": 8e-5, "small": 2e-4}
+WARM_UP, DECAY, CLIP, MEAN = 0.05, 0.01, 1.0, 0.995
 SPAN_SHARE, RANK_SHARE, SET_SHARE, APART_SHARE, SOFT_SHARE = 0.5, 0.5, 0.5, 0.5, 0.7
 EASIER = 0.5
 """What "is it here" weighs for pairs that were not written for it."""
 SMALL_LAYERS = (0, 4, 8, 11)
-WORKERS = 8
+WORKERS = 14
+HALF, SAVED_EVERY = 0.5, 25.0
+"""In the second half, seconds between two writes of what is learnt so far."""
 
 
 @dataclass
@@ -281,9 +283,18 @@ def read(model: CrossEncoder, step: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def train(
-    model: CrossEncoder, lessons: Lessons, teacher: CrossEncoder | None, seconds: float, rate: float, device: str
+    model: CrossEncoder,
+    lessons: Lessons,
+    teacher: CrossEncoder | None,
+    seconds: float,
+    rate: float,
+    out: Path,
 ) -> CrossEncoder:
-    """Learn until the time is up, the rate falling with the time that is left; the running mean of the weights."""
+    """Learn until the time is up, the rate falling with the time that is left; the running mean of the weights.
+
+    It is written to `out` now and then: what is learnt outlives a machine that is taken away.
+    """
+    device = str(model.words.device.type)
     groups = [
         {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": DECAY},
         {"params": [p for p in model.parameters() if p.ndim == 1], "weight_decay": 0.0},
@@ -292,7 +303,7 @@ def train(
     mean = copy.deepcopy(model).eval()
     workers = WORKERS if device == "cuda" else 0
     loader = torch.utils.data.DataLoader(lessons, batch_size=None, num_workers=workers, pin_memory=device == "cuda")
-    began = time.monotonic()
+    began = written = time.monotonic()
     for number, drawn in enumerate(loader):
         gone = (time.monotonic() - began) / seconds
         if gone >= 1:
@@ -314,8 +325,9 @@ def train(
             torch._foreach_lerp_(list(mean.parameters()), list(model.parameters()), 1 - share)
         if number % 100 == 0:
             print(f"step {number} loss {loss.item():.4f} {time.monotonic() - began:.0f} s", flush=True)
-        if number % 500 == 499:
-            print({key: round(value, 3) for key, value in measure(mean, lessons, device, 300).items()}, flush=True)
+        if gone > HALF and time.monotonic() - written > SAVED_EVERY:
+            save_model(copy.deepcopy(mean).cpu(), out)
+            written = time.monotonic()
     return mean
 
 
@@ -413,22 +425,23 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--base", type=float, default=540.0, help="seconds")
     parser.add_argument("--small", type=float, default=240.0, help="seconds")
+    parser.add_argument("--measured", type=int, default=600, help="held-out questions to measure with; 0 for none")
     options = parser.parse_args()
     torch.manual_seed(SEED)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     lessons = Lessons(options.lessons)
     options.out.mkdir(parents=True, exist_ok=True)
     base = start_from(options.folder, "base").to(device)
-    print("before", {key: round(value, 3) for key, value in measure(base, lessons, device, 100).items()}, flush=True)
     for size, seconds in (("base", options.base), ("small", options.small)):
         if not seconds:
             continue
         model, teacher = (copy.deepcopy(base), None) if size == "base" else (cut(base), base)
-        taught = train(model, lessons, teacher, seconds, RATES[size], device)
-        save_model(taught.cpu(), options.out / size)
-        found = measure(taught.to(device), lessons, device)
-        print(size, {key: round(value, 3) for key, value in found.items()}, flush=True)
-        (options.out / f"{size}.held_out.json").write_text(json.dumps(found, indent=1))
+        taught = train(model, lessons, teacher, seconds, RATES[size], options.out / size)
+        save_model(copy.deepcopy(taught).cpu(), options.out / size)
+        if options.measured:
+            found = measure(taught, lessons, device, options.measured)
+            print(size, {key: round(value, 3) for key, value in found.items()}, flush=True)
+            (options.out / f"{size}.held_out.json").write_text(json.dumps(found, indent=1))
         if size == "base":
             base = taught
 
