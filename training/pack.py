@@ -32,9 +32,9 @@ from training.read_back import base_names
 from training.texts import JUDGE, PAIRS, PARALLEL, SEED, QuickTokenizer, read_passages, read_rows, read_written, squash
 from training.vocabulary import base_weights
 
-PAIRS_KEPT, JUDGED_KEPT = 60_000, 20_000
+PAIRS_KEPT, JUDGED_KEPT = 40_000, 12_000
 """Rows that are packed, drawn once: more than a short training reads would only make the files larger."""
-MINED = 6
+MINED = 5
 """Passages that are found for a question, at most."""
 LONGEST_ANSWER = 60
 """Tokens: a longer one is a whole passage, and says nothing of where."""
@@ -139,7 +139,7 @@ class Packer:
             wanted = squash(answer)
             others = [*given[at], *self.search.best(questions[at].tolist(), MINED + 2)]
             kept = [n for n in dict.fromkeys(others) if n != passage and self.texts[n]]
-            found.append([n for n in kept if not wanted or wanted not in self.squashed[n]][: 2 * MINED])
+            found.append([n for n in kept if not wanted or wanted not in self.squashed[n]][:MINED])
         return Ragged.join(found, np.uint32)
 
 

@@ -69,7 +69,7 @@ class Answerer:
         answer = None
         if items and self._llm is not None and chance >= BESIDE_THE_QUESTION:
             written = answer_with_llm(
-                self._llm, question, candidates, missing=judged.missing_info, timeout=self._timeout
+                self._llm, question, candidates, missing=judged.missing_info, reader=self._reader, timeout=self._timeout
             )
             answer = None if isinstance(written, Err) else written.value
         if answer is None:

@@ -10,11 +10,13 @@ from itertools import count
 
 from hybridrag.answers.extract import abstain
 from hybridrag.errors import ProviderError, RAGError
+from hybridrag.language.normalise import normalise
 from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import query_terms
-from hybridrag.protocols import Candidate, Llm, Message, Question
+from hybridrag.protocols import Candidate, Llm, Message, Question, Reader
 from hybridrag.result import Err, Ok, Result
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
+from hybridrag.types.results import INCORRECT_UP_TO
 from hybridrag.verify.read import presence, read_all, read_passage
 
 MAX_PASSAGES = 10
@@ -50,6 +52,8 @@ If the passages do not hold the answer, write only: {NO_ANSWER}"""
 
 _CITATIONS = re.compile(r"[\[［【]\s*(\d{1,3}(?:\s*[,、，]\s*\d{1,3})*)\s*[\]］】]")
 _AFTER_STOP = re.compile(r"([.!?。！？]+)((?:\s*[\[［【]\s*\d{1,3}(?:\s*[,、，]\s*\d{1,3})*\s*[\]］】])+)")
+_NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
+_GROUPING = re.compile(r",(?=\d{3}(?!\d))")
 _SAYS_NO_ANSWER = re.compile(r"\W*no\s+answer\b\W*", re.IGNORECASE)
 
 
@@ -59,6 +63,7 @@ def answer_with_llm(
     candidates: Sequence[Candidate],
     *,
     missing: Sequence[str] = (),
+    reader: Reader | None = None,
     max_tokens: int = MAX_TOKENS,
     timeout: float | None = TIMEOUT,
 ) -> Result[Answer]:
@@ -66,8 +71,9 @@ def answer_with_llm(
 
     "Orin Works was founded in 1987 [1]." -> that sentence, citation 1 leading to the first candidate
 
-    An answer without a citation, or with the number of a passage that is not there, is an `Err`: the caller quotes
-    the documents instead (`extract_answer`). `missing` is what an abstention says. Nothing is raised.
+    A sentence that the passages which it cites do not support is left out and named in `unsupported`. An answer
+    without a citation, with the number of a passage that is not there, or without a supported sentence is an `Err`:
+    the caller quotes the documents instead (`extract_answer`). `missing` is what an abstention says. Nothing is raised.
     """
     used = candidates[:MAX_PASSAGES]
     if not used:
@@ -84,7 +90,7 @@ def answer_with_llm(
     if _SAYS_NO_ANSWER.fullmatch(result.value.text.strip()):
         said = abstain(read_all(question, used), missing)
         return Ok(said.model_copy(update={"generated_by": llm.info.name}))
-    return _read(result.value.text, used, llm.info.name, mark=_mark_in(messages))
+    return _read(result.value.text, used, llm.info.name, reader, mark=_mark_in(messages))
 
 
 def answer_messages(question: str, passages: Sequence[str]) -> list[Message]:
@@ -117,7 +123,7 @@ def _mark_in(messages: Sequence[Message]) -> str:
     return messages[-1].content.split("]", 1)[0].rsplit(" ", 1)[-1]
 
 
-def _read(text: str, used: Sequence[Candidate], name: str, *, mark: str) -> Result[Answer]:
+def _read(text: str, used: Sequence[Candidate], name: str, reader: Reader | None, *, mark: str) -> Result[Answer]:
     text = text.strip()
     problem = _problem(text, len(used), mark)
     if problem:
@@ -125,7 +131,34 @@ def _read(text: str, used: Sequence[Candidate], name: str, *, mark: str) -> Resu
     statements = _statements(text)
     if not statements or not statements[-1].citations:
         return Err(ProviderError(name, "its answer ends with a statement that cites no passage"))
-    return Ok(_cited(statements, used, name))
+    kept = [one for one in statements if is_supported(one, used, reader)]
+    if not kept:
+        return Err(ProviderError(name, "the passages that its answer cites do not support it"))
+    left_out = tuple(one.text for one in statements if one not in kept)
+    return Ok(_cited(kept, used, name).model_copy(update={"unsupported": left_out}))
+
+
+def is_supported(sentence: AnswerSentence, used: Sequence[Candidate], reader: Reader | None) -> bool:
+    """Whether a passage that the sentence cites bears it out: it has all its numbers, and the reader finds it relevant.
+
+    "It opened in 1874. [1]" on "The lighthouse opened in 1847." -> False
+
+    Where nothing can read, the numbers decide.
+    """
+    cited = [used[number - 1] for number in sentence.citations]
+    figures = numbers_in(sentence.text)
+    said = numbers_in(" ".join(" ".join((one.title, *one.headings, one.text)) for one in cited))
+    if not figures <= said:
+        return False
+    read = reader.read(Question(sentence.text), cited) if reader is not None else None
+    if read is None or isinstance(read, Err):
+        return True
+    return any(one is None or one.relevance > INCORRECT_UP_TO for one in read.value)
+
+
+def numbers_in(text: str) -> set[str]:
+    """The numbers of a text, written in one way: "１，２００円" -> {"1200"}."""
+    return {_GROUPING.sub("", number).rstrip(".") for number in _NUMBER.findall(normalise(text))}
 
 
 def _problem(text: str, passages: int, mark: str) -> str | None:

@@ -86,6 +86,8 @@ class Answer(Model):
     """Whether the results do not suffice, so that no answer is given."""
     missing: tuple[str, ...] = ()
     """What would have to be found to answer; empty for an answer."""
+    unsupported: tuple[str, ...] = ()
+    """Sentences that an LLM wrote and that were left out: the passages that they cite do not say them."""
     nearest: tuple[NearestPassage, ...] = ()
     """The passages nearest to the question, best first."""
     confidence: Score = 0.0
