@@ -285,7 +285,8 @@ class Engine:
         """The best passages for a question, each with where it comes from and which search found it.
 
         `engine.search("upload limit", limit=5, workspace_ids=["team"])`: options are those of `SearchOptions` and
-        `SearchFilters`, `type` and `embedding`. `explain=True` adds the trace; `on_step` is told of each step as it ends.
+        `SearchFilters`, `type` and `embedding`. `explain=True` adds the trace; `on_step` is told of each step as it
+        ends.
 
         Raises:
             InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
