@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -45,7 +45,7 @@ from hybridrag.parts import (
     make_reranker,
     make_web_search,
 )
-from hybridrag.pipeline.record import OnStep, telling
+from hybridrag.pipeline.record import telling
 from hybridrag.protocols import Embedder, Judge, Llm, Problem, Reranker, StoreStatus, WebSearch
 from hybridrag.searching import Searcher, SearchParts
 from hybridrag.stores.embedded.store import EmbeddedStore
@@ -57,7 +57,7 @@ from hybridrag.types.ids import FileId, file_id_for
 from hybridrag.types.parse import make_query
 from hybridrag.types.queries import SearchFilters, SearchQuery
 from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
-from hybridrag.types.results import SearchResult
+from hybridrag.types.results import OnStep, SearchResult
 from hybridrag.types.sources import TextDocument
 
 REEMBED_BATCH = 256
@@ -209,6 +209,26 @@ class Engine:
             )
             for document in documents
         ]
+        return self._ingest(sources, [], workspace, on_progress, stop)
+
+    def add_files(
+        self,
+        files: Mapping[str, Path],
+        *,
+        workspace: str | None = None,
+        on_progress: OnProgress | None = None,
+        stop: threading.Event | None = None,
+    ) -> IngestReport:
+        """Take in files under names of their own, wherever they lie; as `add`, which names files by their paths.
+
+        {"guide.md": Path("/tmp/upload-1")} -> one file named "guide.md"
+
+        Raises:
+            StoreError: the index cannot be written.
+            StageError: the embedding model cannot be used.
+        """
+        limits = make_limits(self.settings)
+        sources = [Source(name=name, load=partial(_load_file, path, name, limits)) for name, path in files.items()]
         return self._ingest(sources, [], workspace, on_progress, stop)
 
     def sync(

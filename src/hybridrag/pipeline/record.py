@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,13 +14,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from hybridrag.steps import Step, StepState
-from hybridrag.types.results import Trace, TraceStep
+from hybridrag.types.results import OnStep, Trace, TraceStep
 
 TRACER = "hybridrag"
 """The name that spans are recorded under."""
-
-OnStep = Callable[[TraceStep], None]
-"""Told of every step of a search as it ends, from the thread that took it; it should return fast."""
 
 _ON_STEP: ContextVar[OnStep | None] = ContextVar("hybridrag_on_step", default=None)
 

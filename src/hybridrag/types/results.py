@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Self
@@ -312,6 +313,10 @@ class TraceStep(Model):
     """Why it was skipped, degraded or failed."""
     details: dict[str, JsonValue] = Field(default_factory=dict)
     """What it decided and counted, by name."""
+
+
+OnStep = Callable[[TraceStep], None]
+"""Told of every step of a search as it ends, from the thread that took it; it should return fast."""
 
 
 class Trace(Model):

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from hashlib import blake2b
 from os import cpu_count
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -263,7 +264,7 @@ def take_in(
 
 def search_with(engine: Engine, recipe: Recipe) -> EvalSearch:
     """The engine asked by a recipe, with its trace."""
-    options = recipe.options()
+    options: dict[str, Any] = recipe.options()
 
     def search(text: str, limit: int) -> SearchResult:
         return engine.search(text, explain=True, limit=limit, **options)

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "hybridrag.apps.cli.graph:graph",
         "Look into the knowledge graph, mend its names, take it elsewhere.",
     ),
+    "keys": ("hybridrag.apps.cli.keys:keys", "Make, list and revoke the keys that the server asks for."),
     "query": ("hybridrag.apps.cli.query:query", "Check a query and print it as JSON, without searching."),
     "reembed": (
         "hybridrag.apps.cli.upkeep:reembed",
@@ -42,6 +43,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "search": (
         "hybridrag.apps.cli.search:search",
         "Find the passages that answer a question, by keyword, meaning and knowledge graph.",
+    ),
+    "serve": (
+        "hybridrag.apps.cli.serve:serve",
+        "Start the HTTP server: search, answers and documents for programs, agents and people.",
     ),
     "status": (
         "hybridrag.apps.cli.documents:status",
