@@ -108,8 +108,7 @@ def test_which_of_two_is_a_comparison(question: str) -> None:
         "Who supervises the person in charge of payroll?",
         "What type of school is the college Ana Costa attended?",
         "Who is Ana Costa's maternal grandmother?",
-        "Northgate is run by a firm based in what city?",
-        "Where did the Northgate Hall architect's brother live?",
+        "Where did the Northgate Hall designer's brother live?",
         "Who was the father of the first harbourmaster of Northgate?",
         "Who opened the pottery whose bowls are sold at Northgate Fair?",
         "When did the smith for whom Ana Costa worked retire?",
@@ -119,11 +118,9 @@ def test_which_of_two_is_a_comparison(question: str) -> None:
         "『静かな港』を書いた作家の出身地は？",
         "宮本健が所属するチームの監督は誰ですか",
         "宮本健が脚本を手掛けた2016年のドラマの放送局は？",
-        "佐伯一郎所属チームの親会社はどこですか",
         "灯台を設計した技師の母校の所在地は？",
         "宮本健の妻の職業は何ですか",
         "北浜鉄道の主任技師は誰の教え子でしたか",
-        "北浜鉄道の初代車掌の実の父は誰ですか",
         "町の歌を作詞した人は何を学びましたか",
         "嵐の夜に鐘を鳴らした鐘守の孫は誰ですか",
         "市場で干物を売る店を創業したのは誰ですか",
@@ -370,7 +367,7 @@ def test_every_rule_that_decides_has_a_confidence() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-@pytest.mark.parametrize("split", ["tune", "held", "everyday"])
+@pytest.mark.parametrize("split", ["tune", "held", "everyday", "ordinary"])
 def test_nine_of_ten_written_down_questions_are_classified_as_their_author_did(language: str, split: str) -> None:
     rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if (row["language"], row["split"]) == (language, split)]

@@ -58,7 +58,7 @@ def test_both_sides_of_a_japanese_comparison_come_without_particles_and_politene
         ("Who directed The Lord of the Rings?", ["The Lord of the Rings"]),
         ("Tell me about J. R. R. Tolkien's wife", ["J. R. R. Tolkien"]),
         ("Is Dr. Abe in St. Paul?", ["Dr. Abe", "St. Paul"]),
-        ("Institute for Advanced Study founding year", ["Institute for Advanced Study"]),
+        ("When was the Institute for Advanced Study founded?", ["Institute for Advanced Study"]),
         ("What is the capital of the United States of America?", ["United States of America"]),
         ("Where was Martin Luther King Jr.'s church?", ["Martin Luther King Jr."]),
         ("when did Bank of America buy Simon & Sons", ["Bank of America", "Simon & Sons"]),
