@@ -66,7 +66,7 @@ GRADE = CRAGScore(relevance=CRAGVerdict.CORRECT, confidence=0.9, needs_web_searc
 
 @cache
 def names_of_tests() -> frozenset[str]:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.glob("test_*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.rglob("test_*.py")]
     functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return frozenset(function.name for function in functions)
 

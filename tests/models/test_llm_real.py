@@ -32,7 +32,7 @@ COLOUR = {
 
 @pytest.fixture(scope="module")
 def llm() -> Iterator[OpenAILlm]:
-    script = Path(__file__).with_name("small_llm.py")
+    script = Path(__file__).parents[1] / "small_llm.py"
     with subprocess.Popen(
         [sys.executable, str(script)],
         stdin=subprocess.PIPE,

@@ -14,7 +14,7 @@ from hybridrag.queries.plan import default_weights
 from hybridrag.queries.read_question import read_question
 from hybridrag.types.queries import QueryType, RelationHint
 
-QUESTIONS = Path(__file__).parent / "data" / "questions.jsonl"
+QUESTIONS = Path(__file__).parents[1] / "data" / "questions.jsonl"
 LOCAL, GLOBAL, RELATIONSHIP, HYBRID = QueryType.LOCAL, QueryType.GLOBAL, QueryType.RELATIONSHIP, QueryType.HYBRID
 
 

@@ -18,7 +18,7 @@ from hybridrag.evaluate.tuning import Tuned
 from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.types.sources import TextDocument
 
-SAMPLE = Path(__file__).resolve().parent.parent / "sample"
+SAMPLE = Path(__file__).resolve().parents[2] / "sample"
 FAST = ["--recipe", "keyword", "--recipe", "hybrid-no-rerank"]
 """Two recipes are enough where it is not about all of them."""
 

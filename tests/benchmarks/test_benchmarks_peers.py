@@ -20,7 +20,7 @@ from hybridrag.config import Settings, load_settings
 from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.testing.embedders import HashEmbedder
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 MUCH = 300 << 20
 """Bytes: more than a small process ever holds."""
 

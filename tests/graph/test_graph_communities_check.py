@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_graph_communities import planted
 
 from community_builders import CountingEmbedder, check_communities, put_marked
 from hybridrag.config import load_settings
@@ -15,7 +16,6 @@ from hybridrag.graph.communities import update_communities
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.stores import MODEL
-from test_graph_communities import planted
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from test_models_onnx import Hub
 from tokenizers import Tokenizer, processors
 
 from hybridrag.errors import DeadlineExceeded, ModelUnavailable
@@ -17,7 +18,6 @@ from hybridrag.protocols import Candidate, Question, Reranker, Reranking
 from hybridrag.result import Err
 from hybridrag.testing.promises import check_reranker
 from model_builders import write_sentence_model
-from test_models_onnx import Hub
 
 HARBOUR = "the harbour of the town was built in 1871."
 RICE = "boil rice for ten minutes, add a little salt."
