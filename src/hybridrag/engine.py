@@ -46,7 +46,7 @@ from hybridrag.parts import (
     make_web_search,
 )
 from hybridrag.protocols import Embedder, Judge, Llm, Problem, Reranker, StoreStatus, WebSearch
-from hybridrag.searching import Searcher, SearchParts
+from hybridrag.search.search import Searcher, SearchParts
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.types.answers import Answer
 from hybridrag.types.base import Float32Array
