@@ -45,8 +45,8 @@ from hybridrag.parts import (
     make_reranker,
     make_web_search,
 )
-from hybridrag.pipeline.record import OnStep, telling
 from hybridrag.protocols import Embedder, Judge, Llm, Problem, Reranker, StoreStatus, WebSearch
+from hybridrag.search.record import OnStep, telling
 from hybridrag.search.search import Searcher, SearchParts
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.types.answers import Answer
