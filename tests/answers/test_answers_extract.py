@@ -5,7 +5,7 @@ from __future__ import annotations
 from hybridrag.answers.extract import abstain, extract_answer
 from hybridrag.protocols import Candidate, Question, Reading
 from hybridrag.queries.classify import classify
-from hybridrag.verify.read import read_all
+from hybridrag.search.read import read_all
 
 
 def question(text: str) -> Question:

@@ -21,9 +21,9 @@ from hybridrag.evaluate.runs import AnswerOutcome, EvalRun, run_searches
 from hybridrag.evaluate.support import LlmJudge, LocalJudge
 from hybridrag.models.own_reranker import OwnReranker
 from hybridrag.parts import load_judge, load_support_judge
+from hybridrag.search.judge import LocalJudge as VerifyJudge
 from hybridrag.testing.llms import ScriptedLlm
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
-from hybridrag.verify.judge import LocalJudge as VerifyJudge
 
 PASSAGES = ["The fee for small boats is twelve crowns a day.", "Gulls nest on the outer skerries."]
 

@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybridrag.errors import InvalidInput, RAGError
-from hybridrag.pipeline.find import coverage
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
 from hybridrag.search.blend import base_scores
 from hybridrag.search.fuse import RRF_K, Fused, calibrate, fuse, rrf_score
+from hybridrag.search.retrieve import coverage
 from hybridrag.types.ids import EntityId, RelationId
 from hybridrag.types.queries import (
     SINGLE_STRATEGIES,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybridrag.search.grade import grade, verdict
 from hybridrag.types.results import CRAGVerdict
-from hybridrag.verify.grade import grade, verdict
 from model_strategies import SETTINGS, scores
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from hybridrag.errors import ModelUnavailable
 from hybridrag.graph.recognise import recognise
-from hybridrag.pipeline.cache import QueryCache
-from hybridrag.pipeline.parallel import Leg
-from hybridrag.pipeline.record import Recorder
+from hybridrag.search.cache import QueryCache
 from hybridrag.search.duplicates import find_duplicates
-from hybridrag.search.rerank import add_reading, blend_reranking
+from hybridrag.search.parallel import Leg
+from hybridrag.search.record import Recorder
+from hybridrag.search.rerank_scores import add_reading, blend_reranking
 from hybridrag.steps import Step, StepState
 
 # Legs

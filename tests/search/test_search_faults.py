@@ -14,11 +14,11 @@ from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.errors import ModelUnavailable, ProviderError, StoreCorrupt
 from hybridrag.graph.linker import TitleLinker
-from hybridrag.pipeline.rerank import Looking
-from hybridrag.pipeline.verify import Checking
 from hybridrag.protocols import Candidate, Judgement, Passages, Question, Reranking, WebPage
 from hybridrag.result import Err, Ok, Result
-from hybridrag.searching import Searcher, SearchKnobs, SearchParts
+from hybridrag.search.rerank import Looking
+from hybridrag.search.search import Searcher, SearchKnobs, SearchParts
+from hybridrag.search.verify import Checking
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.llms import ScriptedLlm

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.errors import InvalidQuery, ModelUnavailable
-from hybridrag.pipeline.find import Ask, Found, Ranked
-from hybridrag.pipeline.show import show
 from hybridrag.protocols import Passages, Question
 from hybridrag.search.blend import base_scores, blend, own_scores, stretched
 from hybridrag.search.hop import Seed, Trail, path_score
-from hybridrag.searching import Searcher, SearchKnobs, SearchParts
+from hybridrag.search.present import show
+from hybridrag.search.retrieve import Ask, Found, Ranked
+from hybridrag.search.search import Searcher, SearchKnobs, SearchParts
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.parse import make_query

@@ -9,10 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybridrag.queries.classify import classify
-from hybridrag.types.queries import LOCAL_WEIGHTS, MAX_QUERY_CHARACTERS, SearchWeights
-from hybridrag.types.results import CorrectiveActionKind as Kind
-from hybridrag.types.results import CRAGVerdict
-from hybridrag.verify.correct import (
+from hybridrag.search.correct import (
     BY_LINKS,
     BY_MEANING,
     BY_WORD,
@@ -23,7 +20,10 @@ from hybridrag.verify.correct import (
     next_correction,
     other_weights,
 )
-from hybridrag.verify.rewrite import rewrite_query
+from hybridrag.search.rewrite import rewrite_query
+from hybridrag.types.queries import LOCAL_WEIGHTS, MAX_QUERY_CHARACTERS, SearchWeights
+from hybridrag.types.results import CorrectiveActionKind as Kind
+from hybridrag.types.results import CRAGVerdict
 from model_strategies import SETTINGS
 
 QUESTION = "When was the clockmaker Orin Works founded?"

@@ -16,9 +16,9 @@ from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.models.web_search import load_web_search
 from hybridrag.protocols import Candidate, Question
 from hybridrag.queries.classify import classify
+from hybridrag.search.follow import Lead, find_leads, is_about, missing_names
 from hybridrag.testing.services import public_names
 from hybridrag.types.results import CorrectiveActionKind
-from hybridrag.verify.follow import Lead, find_leads, is_about, missing_names
 
 CHAIN = "Where was the director of the film The Long Tide born?"
 FILM = Candidate(

@@ -6,12 +6,12 @@ import pytest
 
 from hybridrag.protocols import Candidate, Judgement, Question
 from hybridrag.queries.classify import classify
+from hybridrag.search.grade import grade, set_score
+from hybridrag.search.intent import match_intent
+from hybridrag.search.missing import say_missing
+from hybridrag.search.read import read_all
+from hybridrag.search.sufficiency import evaluate_sufficiency
 from hybridrag.types.results import CRAGVerdict, IntentMatch, should_generate
-from hybridrag.verify.grade import grade, set_score
-from hybridrag.verify.intent import match_intent
-from hybridrag.verify.missing import say_missing
-from hybridrag.verify.read import read_all
-from hybridrag.verify.sufficiency import evaluate_sufficiency
 
 
 def asked(text: str) -> Question:

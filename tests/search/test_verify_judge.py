@@ -10,8 +10,8 @@ from hybridrag.errors import StageError
 from hybridrag.protocols import Candidate, Question, Reading
 from hybridrag.queries.classify import classify
 from hybridrag.result import Err, Ok, Result
+from hybridrag.search.judge import LocalJudge
 from hybridrag.testing.promises import check_judge
-from hybridrag.verify.judge import LocalJudge
 
 
 class ScriptedReader:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybridrag.protocols import Candidate, Question
-from hybridrag.verify.refine import refine
+from hybridrag.search.refine import refine
 from model_strategies import SETTINGS
 
 

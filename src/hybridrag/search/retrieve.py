@@ -11,17 +11,17 @@ from typing import Any
 from pydantic import JsonValue
 
 from hybridrag.language.tokenise import query_terms
-from hybridrag.pipeline.graph import NOWHERE, GraphEnd, GraphSearch, GraphStart, weakened
-from hybridrag.pipeline.parallel import Leg, Timed
-from hybridrag.pipeline.record import Note, Recorder
-from hybridrag.pipeline.understand import Understood
 from hybridrag.protocols import Embedder, Linker, Question, StoreWithCommunities, WebPage
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
 from hybridrag.search.blend import LOWEST_SHOWN, Blended, base_scores, blend
 from hybridrag.search.duplicates import find_duplicates
 from hybridrag.search.fuse import Fused, fuse
+from hybridrag.search.graph_search import NOWHERE, GraphEnd, GraphSearch, GraphStart, weakened
 from hybridrag.search.hop import HOPPING, Hopping
 from hybridrag.search.keyword import KeywordSearch, bm25_score, search_keywords
+from hybridrag.search.parallel import Leg, Timed
+from hybridrag.search.record import Note, Recorder
+from hybridrag.search.understand import Understood
 from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo

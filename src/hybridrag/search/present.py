@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
-from hybridrag.pipeline.find import Found, Ranked
 from hybridrag.protocols import StoreWithCommunities, WebPage
 from hybridrag.search.highlight import highlight_fragment
 from hybridrag.search.match import find_matches
+from hybridrag.search.retrieve import Found, Ranked
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import ChunkId, web_chunk_id_for
 from hybridrag.types.queries import SearchStrategy

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from hybridrag.graph.community_views import view_communities
 from hybridrag.graph.names import name_key
-from hybridrag.pipeline.understand import Understood
 from hybridrag.protocols import Linker, StoreWithCommunities
 from hybridrag.queries.plan import GraphMode
 from hybridrag.search.blend import own_scores
@@ -17,6 +16,7 @@ from hybridrag.search.hop import HOPPING, Hopping, Seed, Trail, find_seeds, hop,
 from hybridrag.search.named import Named, find_named
 from hybridrag.search.relate import search_relations
 from hybridrag.search.themes import search_themes, theme_keys
+from hybridrag.search.understand import Understood
 from hybridrag.types.base import Float32Array
 from hybridrag.types.queries import QueryType, SearchFilters
 from hybridrag.types.results import Hit

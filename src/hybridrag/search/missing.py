@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybridrag.verify.read import Name, Read, mentions
+from hybridrag.search.read import Name, Read, mentions
 
 MAX_SAID = 3
 """Names of which it is said that nothing speaks of them."""

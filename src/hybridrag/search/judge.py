@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from hybridrag.protocols import Candidate, Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
+from hybridrag.search.missing import say_missing, unseen_names
+from hybridrag.search.read import Read, is_theme, mentions, read_all
 from hybridrag.types.queries import QueryType
-from hybridrag.verify.missing import say_missing, unseen_names
-from hybridrag.verify.read import Read, is_theme, mentions, read_all
 
 READ = 5
 """Passages that are read: where the right one is among the first ten it mostly is among these, and each takes time."""

@@ -7,15 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from hybridrag.pipeline.find import Ask, Found, Ranked, is_chunk, rarity_of
-from hybridrag.pipeline.parallel import Leg
-from hybridrag.pipeline.record import Note, Recorder
-from hybridrag.pipeline.rerank import candidates_of
-from hybridrag.pipeline.show import Extra, web_id
 from hybridrag.protocols import Candidate, Judge, Judgement, Llm, StoreWithCommunities, WebPage, WebSearch
 from hybridrag.queries.rewrite_llm import rewrite_with_llm
 from hybridrag.result import Err
 from hybridrag.search.blend import LOWEST_SHOWN
+from hybridrag.search.correct import Correction, Situation, next_correction
+from hybridrag.search.follow import find_leads, goes_by_way_of, is_about, missing_names
+from hybridrag.search.grade import BR_016, Bounds, grade, set_score
+from hybridrag.search.intent import match_intent
+from hybridrag.search.parallel import Leg
+from hybridrag.search.present import Extra, web_id
+from hybridrag.search.record import Note, Recorder
+from hybridrag.search.refine import refine
+from hybridrag.search.rerank import candidates_of
+from hybridrag.search.retrieve import Ask, Found, Ranked, is_chunk, rarity_of
+from hybridrag.search.rewrite import rewrite_query
+from hybridrag.search.sufficiency import CAUTION, evaluate_sufficiency
 from hybridrag.steps import Step
 from hybridrag.types.results import (
     CorrectiveAction,
@@ -25,13 +32,6 @@ from hybridrag.types.results import (
     IntentMatch,
     SufficiencyEvaluation,
 )
-from hybridrag.verify.correct import Correction, Situation, next_correction
-from hybridrag.verify.follow import find_leads, goes_by_way_of, is_about, missing_names
-from hybridrag.verify.grade import BR_016, Bounds, grade, set_score
-from hybridrag.verify.intent import match_intent
-from hybridrag.verify.refine import refine
-from hybridrag.verify.rewrite import rewrite_query
-from hybridrag.verify.sufficiency import CAUTION, evaluate_sufficiency
 
 JUDGED = 10
 """Results that are judged together, whatever page is shown: what an answer would be made from."""

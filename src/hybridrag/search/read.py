@@ -15,8 +15,8 @@ from hybridrag.language.normalise import normalise
 from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import QueryTerm, query_terms
 from hybridrag.protocols import Candidate, Question
+from hybridrag.search.wants import Find, Want, find_kind, wanted
 from hybridrag.types.queries import QueryType
-from hybridrag.verify.wants import Find, Want, find_kind, wanted
 
 MAX_CHARACTERS = 6_000
 """How much of a passage is read; a chunk is far shorter, and what a caller hands in may be a whole book."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from hybridrag.pipeline.find import Found, Ranked
 from hybridrag.search.blend import LOWEST_SHOWN
+from hybridrag.search.retrieve import Found, Ranked
 from hybridrag.search.sides import represent_sides
 from hybridrag.types.queries import RelationHint
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybridrag.protocols import Candidate, Question
-from hybridrag.verify.read import Asked, Passage, kind_flags, presence, read_heading, read_passage, read_question
+from hybridrag.search.read import Asked, Passage, kind_flags, presence, read_heading, read_passage, read_question
 
 KEEP_FROM = 0.5
 """A sentence stays when it says at least this share of what the best sentence of all candidates says."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hybridrag.protocols import Candidate, Question
+from hybridrag.search.missing import unseen_names
+from hybridrag.search.read import Read, best_sentence, mentions, new_finds, presence, read_all
+from hybridrag.search.wants import Want
 from hybridrag.types.queries import QueryType, RelationHint
 from hybridrag.types.results import IntentMatch
-from hybridrag.verify.missing import unseen_names
-from hybridrag.verify.read import Read, best_sentence, mentions, new_finds, presence, read_all
-from hybridrag.verify.wants import Want
 
 BREADTH = 3
 """Documents that an overview draws on at least."""

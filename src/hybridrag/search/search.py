@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hybridrag.errors import InvalidQuery
-from hybridrag.pipeline.cache import QueryCache
-from hybridrag.pipeline.find import CANDIDATES, Ask, Finder, Found
-from hybridrag.pipeline.record import Recorder, span
-from hybridrag.pipeline.rerank import Looking, RerankStage
-from hybridrag.pipeline.show import page_of, show
-from hybridrag.pipeline.understand import Understander
-from hybridrag.pipeline.verify import Checking, Verified, VerifyStage
 from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reader, Reranker, StoreWithCommunities, WebSearch
 from hybridrag.queries.plan import CANDIDATES_PER_RESULT, DEFAULT_WEIGHTS, MIN_CONFIDENCE
 from hybridrag.queries.synonyms import default_synonyms
+from hybridrag.search.cache import QueryCache
 from hybridrag.search.hop import HOPPING, Hopping
+from hybridrag.search.judge import READ, LocalJudge
+from hybridrag.search.present import page_of, show
+from hybridrag.search.record import Recorder, span
+from hybridrag.search.rerank import Looking, RerankStage
+from hybridrag.search.retrieve import CANDIDATES, Ask, Finder, Found
+from hybridrag.search.understand import Understander
+from hybridrag.search.verify import Checking, Verified, VerifyStage
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryType, SearchFilters, SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import SearchResult, SearchStrategyMetrics, StrategyMetric
-from hybridrag.verify.judge import READ, LocalJudge
 
 MIN_RELEVANCE: float = SearchFilters.model_fields["min_relevance"].default
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from hybridrag.errors import RAGError
 from hybridrag.graph.recognise import KnownName, recognise
-from hybridrag.pipeline.record import Note, Recorder
 from hybridrag.protocols import GraphStore, Llm
 from hybridrag.queries.classify import classify
 from hybridrag.queries.classify_llm import classify_with_llm
 from hybridrag.queries.expand import Expansion, ExpansionSource, expand
 from hybridrag.queries.plan import CANDIDATES_PER_RESULT, DEFAULT_WEIGHTS, Plan, make_plan
+from hybridrag.search.record import Note, Recorder
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryClassification, QueryType, SearchFilters, SearchQuery, SearchWeights
 

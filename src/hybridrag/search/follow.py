@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from hybridrag.language.words import keywords
 from hybridrag.protocols import Candidate, Question
+from hybridrag.search.read import Asked, Passage, plain, read_heading, read_passage, read_question
+from hybridrag.search.refine import rate_sentences
+from hybridrag.search.wants import Find, Want
 from hybridrag.types.queries import QueryType
-from hybridrag.verify.read import Asked, Passage, plain, read_heading, read_passage, read_question
-from hybridrag.verify.refine import rate_sentences
-from hybridrag.verify.wants import Find, Want
 
 MAX_NAMES = 3
 """Names that are followed: each costs a search outside."""

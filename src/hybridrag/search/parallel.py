@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hybridrag.errors import DeadlineExceeded, RAGError, StageError
-from hybridrag.pipeline.record import span
 from hybridrag.result import Err, Ok, Result
+from hybridrag.search.record import span
 
 T = TypeVar("T")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -17,6 +18,21 @@ from hybridrag.types.results import Trace, TraceStep
 
 TRACER = "hybridrag"
 """The name that spans are recorded under."""
+
+OnStep = Callable[[TraceStep], None]
+"""Told of every step of a search as it ends, from the thread that took it; it should return fast."""
+
+_ON_STEP: ContextVar[OnStep | None] = ContextVar("hybridrag_on_step", default=None)
+
+
+@contextmanager
+def telling(on_step: OnStep | None) -> Iterator[None]:
+    """Searches that begin inside tell of their steps."""
+    before = _ON_STEP.set(on_step)
+    try:
+        yield
+    finally:
+        _ON_STEP.reset(before)
 
 
 @dataclass(slots=True)
@@ -46,6 +62,7 @@ class Recorder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._steps: list[TraceStep] = []
+        self._on_step = _ON_STEP.get()
 
     @contextmanager
     def step(self, step: Step) -> Iterator[Note]:
@@ -70,6 +87,8 @@ class Recorder:
         )
         with self._lock:
             self._steps.append(entry)
+        if self._on_step is not None:
+            self._on_step(entry)
 
     def skipped(self, step: Step, reason: str) -> None:
         """Record that a step did not run, and why."""
