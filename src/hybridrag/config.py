@@ -452,6 +452,46 @@ class WebSettings(Section):
     """How often a failed request is repeated."""
 
 
+class ServerSettings(Section):
+    """The HTTP server that `hybridrag serve` starts."""
+
+    host: str = Field(default="127.0.0.1", min_length=1)
+    """The address to listen on. Any other than this machine's own needs a key: see `hybridrag keys create`."""
+    port: int = Field(default=8421, ge=0, le=65535)
+    """The port to listen on; 0 takes a free one."""
+    workers: int = Field(default=1, ge=1, le=256)
+    """How many processes answer requests. Each loads the models."""
+    data_dir: Folder | None = None
+    """Where keys, jobs and uploaded files are kept; not set means `server` in the folder of the index."""
+    public_url: Address | None = None
+    """The address that users reach the server under, where a proxy stands before it. Links in results begin with it."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that requests may be addressed to (the `Host` header), besides numeric addresses, `localhost` and that of
+    `server.public_url`. `*` allows every name."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of web pages elsewhere that may call the server, such as https://intranet.example."""
+    requests_per_minute: int = Field(default=600, ge=0)
+    """The most requests a minute for each key, or each address where no key is needed; 0 means no limit."""
+    max_body_bytes: Positive = 1 * MIB
+    """The largest request that is no upload."""
+    max_upload_bytes: Positive = 1024 * MIB
+    """The largest upload, all its files together. A single file may have `documents.max_file_bytes`."""
+    max_upload_files: Positive = 1000
+    """The most files in one upload."""
+    request_seconds: float = Field(default=60.0, gt=0.0)
+    """How long one request may take; an upload may take ten times as long to arrive."""
+    threads: int = Field(default=8, ge=1, le=256)
+    """How many requests a worker process works on at once; more wait."""
+    max_waiting: int = Field(default=64, ge=0)
+    """How many requests may wait in a worker process before further ones are told to come again later."""
+    keep_originals: bool = True
+    """Whether uploaded files are kept as they came, so that they can be fetched again."""
+    mcp: bool = True
+    """Whether agents may reach the index under /mcp, where the `mcp` extra is installed."""
+    mcp_write: bool = False
+    """Whether agents may add and remove documents by MCP; their key needs the scope `write` too."""
+
+
 class Settings(Section):
     """Everything that can be set, by section."""
 
@@ -466,6 +506,7 @@ class Settings(Section):
     rerank: RerankSettings = RerankSettings()
     verify: VerifySettings = VerifySettings()
     web: WebSettings = WebSettings()
+    server: ServerSettings = ServerSettings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,8 @@ from hybridrag.parts import (
     make_web_search,
 )
 from hybridrag.protocols import Embedder, Judge, Llm, Problem, Reranker, StoreStatus, WebSearch
-from hybridrag.searching import Searcher, SearchParts
+from hybridrag.search.record import OnStep, telling
+from hybridrag.search.search import Searcher, SearchParts
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.types.answers import Answer
 from hybridrag.types.base import Float32Array
@@ -278,31 +279,36 @@ class Engine:
 
     # Search
 
-    def search(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
+    def search(
+        self, query: str | SearchQuery, *, explain: bool = False, on_step: OnStep | None = None, **options: object
+    ) -> SearchResult:
         """The best passages for a question, each with where it comes from and which search found it.
 
         `engine.search("upload limit", limit=5, workspace_ids=["team"])`: options are those of `SearchOptions` and
-        `SearchFilters`, `type` and `embedding`. `explain=True` adds the trace.
+        `SearchFilters`, `type` and `embedding`. `explain=True` adds the trace; `on_step` is told of each step as it
+        ends.
 
         Raises:
             InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
         """
-        return self._searcher.search(self._scoped(make_query(query, options)), explain=explain)
+        with telling(on_step):
+            return self._searcher.search(self._scoped(make_query(query, options)), explain=explain)
 
     async def asearch(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
         """`search` without blocking the event loop."""
         return await _in_thread(lambda: self.search(query, explain=explain, **options))
 
-    def answer(self, query: str | SearchQuery, **options: object) -> Answer:
+    def answer(self, query: str | SearchQuery, *, on_step: OnStep | None = None, **options: object) -> Answer:
         """An answer with citations, or a plain abstention that says what is missing.
 
         `engine.answer("When did the lighthouse open?").text` -> "It opened in 1874. [1]". Options are those of
-        `search`; results are graded and corrected in any case.
+        `search`; results are graded and corrected in any case. `on_step` is told of each step as it ends.
 
         Raises:
             InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
         """
-        return self._answerer.answer(self._scoped(make_query(query, options))).answer
+        with telling(on_step):
+            return self._answerer.answer(self._scoped(make_query(query, options))).answer
 
     async def aanswer(self, query: str | SearchQuery, **options: object) -> Answer:
         """`answer` without blocking the event loop."""
@@ -343,9 +349,17 @@ class Engine:
             filters = filters.model_copy(update={"workspace_ids": (space,)})
         return self._store.files(filters)
 
+    def file(self, file_id: FileId) -> FileInfo | None:
+        """The file of that id."""
+        return self._store.file(file_id)
+
     def text(self, file_id: FileId) -> str | None:
         """The stored text of a file, which offsets point into."""
         return self._store.text(file_id)
+
+    def chunks(self, file_id: FileId) -> list[Chunk]:
+        """The pieces of a file that a search finds, in reading order."""
+        return self._store.chunks_of(file_id)
 
     @property
     def graph(self) -> KnowledgeGraph:
