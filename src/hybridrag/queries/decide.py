@@ -11,8 +11,8 @@ from hybridrag.queries.pasted import is_pasted
 from hybridrag.queries.read_english import OPENERS
 from hybridrag.queries.read_japanese import Phrase
 from hybridrag.queries.read_question import Reading
-from hybridrag.queries.signals import Signal
 from hybridrag.queries.rules_english import COMMANDS, QUESTION_WORDS
+from hybridrag.queries.signals import Signal
 from hybridrag.queries.words import english, japanese
 from hybridrag.types.queries import QueryType, RelationHint
 

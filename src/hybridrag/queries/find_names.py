@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from hybridrag.language.normalise import normalise
-from hybridrag.queries.signals import Span
 from hybridrag.queries.read_english import OPENERS
+from hybridrag.queries.signals import Span
 
 MAX_NAME = 80
 """Characters in a quoted name; what is longer is a quoted sentence."""

@@ -156,11 +156,12 @@ def _pieces(run: Sequence[Morpheme]) -> Iterator[list[Morpheme]]:
 
 
 def _without_category(piece: list[Morpheme]) -> list[Morpheme]:
-    """映画静かな港 -> 静かな港: nouns before the first name say what it is, but for a legal form, which belongs to it."""
+    """映画静かな港 -> 静かな港: nouns before a name say what it is; but a legal form belongs to it."""
     first = next((at for at, word in enumerate(piece) if _is_name(word)), 0)
-    said = [word for word in piece[:first] if word.pos[:2] == ("名詞", "普通名詞") and word.surface not in _LEGAL_FORMS]
+    before = piece[:first]
+    kinds = all(word.pos[:2] == ("名詞", "普通名詞") and word.surface not in _LEGAL_FORMS for word in before)
     lettered = bool(piece) and len(piece[first].surface) == 1  # プランA
-    return piece[first:] if len(said) == first and not lettered else piece
+    return piece[first:] if kinds and not lettered else piece
 
 
 def _without_role(piece: list[Morpheme]) -> list[Morpheme]:

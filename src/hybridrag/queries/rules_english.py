@@ -54,7 +54,8 @@ _OVERVIEW = re.compile(
     rf"""
       # a summary of, the overview, please; in front of another noun it only says which: the summary field
       \b{any_of(english("summary"))}(?=\ {any_of(_FUNCTION)}\b|\ [^a-z]|$)
-    | \b(?:{any_of(english("summarise"))}|sum\ up|boil\ {_GAP}down|big\ picture|tl\ ;\ dr|in\ (?:broad\ strokes|short))\b
+    | \b(?:{any_of(english("summarise"))}|sum\ up|boil\ {_GAP}down|big\ picture|tl\ ;\ dr
+        |in\ (?:broad\ strokes|short))\b
     | \b{_WIDE}\ (?:{_WORD}){{0,2}}{_GIST}s?\b | ^(?!.*\bN\b).*\b{_WIDE}\ (?:{_WORD})?{_PLURAL}(?=\ |$)
     | \bwhat\ (?:is|was|are|were|'s)\ (?:this|these|it|all\ this|(?:the|this|these|those)\ {_FEW}{_DOC})
       \ (?:all\ |mostly\ |mainly\ )?about\b
@@ -73,7 +74,8 @@ _LIST = re.compile(
         |(?:(?:the|our|my)\ )?(?:{_WORD}){{0,2}}{_PLURAL}(?:\ |$))
       (?:\?|\.|$|(?:in|from|that|which|we|mentioned|and)\b)
     | \b(?:what|which)\ (?:(?:kinds?|types?|sorts?)\ of\ )?(?:{_WORD}){{0,2}}{_PLURAL}\ (?:{_WORD}){{0,2}}?
-      (?:are\ (?:there|planned|available|known|{_SAID})|were\ (?:there|{_SAID})|exist|(?:do|have)\ we\ (?:have|got|sell|offer|make|use)
+      (?:are\ (?:there|planned|available|known|{_SAID})|were\ (?:there|{_SAID})|exist
+      |(?:do|have)\ we\ (?:have|got|sell|offer|make|use)
       |have\ been\ {_SAID})\b
     | \b(?:what|which)\ {_PLURAL}\ (?:have|has)\ (?:been\ )?(?:{_WORD})?{_SAID}\b
     | ^what\ {_FEW}{_PLURAL}\ (?:run|recur|emerge|keep|come|appear|dominate)\b
@@ -103,7 +105,8 @@ _WHOLE_RULES = (("overview", _OVERVIEW), ("list", _LIST), ("change over time", _
 _CUES = (
     re.compile(rf"(?:^|, )(?:what|which|what 's|whats|how|{any_of(COMMANDS)}|i need|i want)\b"),
     re.compile(
-        rf"\b(?:what|which) (?:[a-z]+ ){{0,2}}?{_PLURAL}\b|^{any_of(COMMANDS)} (?:[a-z]+ ){{0,3}}?{_PLURAL}\b|\b{_GIST}s?\b"
+        rf"\b(?:what|which) (?:[a-z]+ ){{0,2}}?{_PLURAL}\b|\b{_GIST}s?\b"
+        rf"|^{any_of(COMMANDS)} (?:[a-z]+ ){{0,3}}?{_PLURAL}\b"
     ),
     re.compile(rf"\b{_DOCS}\b"),
     re.compile(rf"\b(?:do|did|in|from|of|across|between|through) (?:the|these|our|those|all) {_FEW}{_PLURAL}\b"),
@@ -377,7 +380,7 @@ def _is_contact_clause(texts: Sequence[str], at: int) -> bool:
 def _is_owner(texts: Sequence[str], at: int) -> bool:
     """Whether what belongs to it is asked for: the CEO of the company that ..."""
     start = next((it for it in range(at - 1, max(-1, at - 2 - MAX_MODIFIERS), -1) if texts[it] == "the"), 0)
-    return start > 1 and texts[start - 1] == "of" and _is_relational(texts[start - 2])
+    return start > 1 and texts[start - 1] == "of" and (texts[start - 2] == NAME or _is_relational(texts[start - 2]))
 
 
 def _belongs(texts: Sequence[str], start: int, at: int, *, asks: bool) -> bool:

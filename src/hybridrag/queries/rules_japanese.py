@@ -34,6 +34,14 @@ _COLLECTION = f"(?:{any_of(_DOCUMENTS)}|(?<![日基見])本|詩)"
 _WHAT_KIND = "(?:どんな|どのような|どういう|どういった|いかなる)"
 _NUMBER = "[0-9一二三四五六七八九十数]"
 _ASKS_WHERE = re.compile(r"(?:どこ|何処)(?!が|を|も)")
+_SUMS_UP = re.compile("(?:まとめ|振り返|纏め).?(?:$|[てた](?:$|くだ|下|ほし|欲|もら|いただ|くれ|お|頂|み)|る$|[?。])")
+_ASKED_OF = (
+    # 要約機能の使い方 asks for something of it, 工場全体 for all of it, 傾向にある for nothing
+    (_SUMMARY, re.compile("(?!の.)")),
+    (_SUMMARISE, re.compile("し|する|でき|を?お願")),
+    (frozenset(("全体", "全般")), re.compile("")),
+    (frozenset(("傾向", "動向", "推移", "変遷", "トレンド")), re.compile("$|[をはと?]|につい|から")),
+)
 _IN_SHORT = tuple(japanese("in_short"))
 _COUNTED = re.compile(
     "いつ(?:から|以降|頃|ごろ|の|で|、|$)|誰が?|何(?:%|パーセント|割|倍|人|年|歳|回|件|個|円|番|度|月|日)|いくら|いくつ"
@@ -45,7 +53,8 @@ _HOW_TO = re.compile(
 
 _LIST = re.compile(
     rf"""
-      (?:主な|主要な?|主だった|おもな)[^\sはがを]{{1,8}} | {_WHAT_KIND}[^、。]{{1,12}}が(?:あり|ある|あっ|存在|[^、。]{{1,8}}(?:ら|さ|ま|か|わ|が)れ)
+      (?:主な|主要な?|主だった|おもな)[^\sはがを]{{1,8}}
+    | {_WHAT_KIND}[^、。]{{1,12}}が(?:あり|ある|あっ|存在|[^、。]{{1,8}}(?:ら|さ|ま|か|わ|が)れ)
     | (?:を|の)(?:すべて|全て|全部|一通り|ひととおり|一覧|リスト)(?:に|で|を|$)?(?:し|教|挙|知|列|見|出|$|[?。])
     | (?:すべて|全て|全部|一通り)の[^、。]{{1,12}}を
     | ^(?:何|なに)が(?:あっ|あり|起き|起こ|変わ|新し)[^、。]{{0,6}}$
@@ -54,9 +63,12 @@ _LIST = re.compile(
 )
 _ABOUT = re.compile(
     rf"""
-      何について(?:書|述|語|話|議|論|の|で|$) | 何の話 | 何が(?:書|議論|話|論|語) | {_WHAT_KIND}(?:内容|話題|話|文書|資料)
-    | (?:何|{_WHAT_KIND}こと)[がを](?:{any_of(japanese("said"))}) | 話題になって | 話し合われ | 議論(?:され|の(?:流れ|中心|内容))
-    | (?:この|これらの|その|ここの|全部の|全ての|すべての|全){_COLLECTION}.{{0,10}}(?:何|{_WHAT_KIND}|説明|結論|構成|教えて)
+      何について(?:書|述|語|話|議|論|の|で|$) | 何の話 | 何が(?:書|議論|話|論|語)
+    | {_WHAT_KIND}(?:内容|話題|話|文書|資料)
+    | (?:何|{_WHAT_KIND}こと)[がを](?:{any_of(japanese("said"))}) | 話題になって | 話し合われ
+    | 議論(?:され|の(?:流れ|中心|内容))
+    | (?:この|これらの|その|ここの|全部の|全ての|すべての|全){_COLLECTION}.{{0,10}}
+      (?:何|{_WHAT_KIND}|説明|結論|構成|教えて)
     """,
     re.VERBOSE,
 )
@@ -248,24 +260,15 @@ def breadth(text: str, row: Sequence[Phrase]) -> int:
 
 def _asks_for_summary(row: Sequence[Phrase]) -> bool:
     """概要を教えて, 議事録の要点は, 全体をまとめて, 経緯を整理してください; not 概要設計書は, 要約機能の使い方."""
-    if any(phrase.text.startswith(_IN_SHORT) for phrase in row):
-        return True
     for at, phrase in enumerate(row):
-        following = "".join(it.text for it in row[at + 1 : at + 3])
-        if phrase.is_noun:
-            following = following.removeprefix("版")
-            if phrase.head in _SUMMARY or phrase.text in _SUMMARY:
-                return not following.startswith("の") or at + 2 >= len(row)
-            if phrase.head in _SUMMARISE and re.match("し|する|でき|を?お願", following):
-                return True
-            if phrase.head in {"全体", "全般"} or phrase.text in {"全体", "全般"}:
-                return True
-            if phrase.head in {"傾向", "動向", "推移", "変遷", "トレンド"} and re.match(
-                "$|[をはと?]|につい|から", following
-            ):
-                return True
-        if phrase.kind == "動詞" and re.match("まとめ|振り返|纏め", phrase.text):
-            return bool(re.match("$|[てた](?:$|くだ|下|ほし|欲|もら|いただ|くれ|お|頂|み)|る$|[?。]", following))
+        following = "".join(it.text for it in row[at + 1 : at + 3]).removeprefix("版")
+        if phrase.text.startswith(_IN_SHORT):
+            return True
+        if phrase.kind == "動詞" and _SUMS_UP.match(phrase.text + following):
+            return True
+        said = {phrase.text, phrase.head} if phrase.is_noun else set()
+        if any(said & nouns and pattern.match(following) for nouns, pattern in _ASKED_OF):
+            return True
     return False
 
 
