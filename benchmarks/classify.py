@@ -7,6 +7,8 @@ Two sources. `tests/data/questions.jsonl` ships with the project; its `split` sa
 - `second`, `third`, `last`: written afterwards, in wording as unlike the earlier ones as possible, and measured once
   before they were looked at. FIRST_SIGHT keeps those numbers; then the rules were widened.
 - `everyday`: what people commonly ask, written afterwards; measured once.
+- `ordinary`: questions to folders of an office, a home or a laboratory, written and measured before the word lists were
+  replaced by the shape of clauses, and looked at while that was done.
 
 `DIR/query_intent/dev.jsonl` holds public questions whose label is that of the set they come from. Some of those
 labels contradict what the types mean; they are named in DISPUTED by the checksum of their text, and counted both ways.
@@ -52,7 +54,7 @@ SETS = {
 """Set -> the type and language of nearly all of its questions."""
 SAMPLE = 150
 
-FIRST_SIGHT = {"second": (64, 102), "third": (36, 71), "everyday": (70, 72), "last": (20, 36)}
+FIRST_SIGHT = {"second": (64, 102), "third": (36, 71), "everyday": (70, 72), "last": (20, 36), "ordinary": (74, 92)}
 """Right and all, when the split was measured for the first time."""
 
 DISPUTED = {

@@ -34,9 +34,9 @@ from hybridrag import CORRECTIVE, KEYWORD, Embedder, Engine, SearchResult, load_
 from hybridrag.evaluate import Dataset, load_dataset
 from hybridrag.evaluate.read_query import Query
 from hybridrag.models.web_search import load_web_search
+from hybridrag.search.grade import verdict
 from hybridrag.testing.services import public_names
 from hybridrag.types.sources import TextDocument
-from hybridrag.verify.grade import verdict
 
 SETS = ("2wikimultihopqa", "jsquad_valid")
 SITE = "https://example.org/outside/"

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 import hybridrag
+from hybridrag.search.grade import grade
 from hybridrag.types.base import Model
 from hybridrag.types.ids import EntityId, FileId, new_chunk_id, new_file_id
 from hybridrag.types.queries import (
@@ -39,7 +40,6 @@ from hybridrag.types.results import (
     SearchStrategyMetrics,
     StrategyMetric,
 )
-from hybridrag.verify.grade import grade
 from type_checker import expected, found
 
 # Every type of the requirements, with its fields as JSON names them.

@@ -15,9 +15,9 @@ from hybridrag.config import MASK, LoadedSettings, Settings, load_settings, sett
 from hybridrag.errors import InvalidSettings, RAGError
 from hybridrag.parts import make_knobs, make_reader
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
+from hybridrag.search.grade import Bounds
 from hybridrag.search.hop import Hopping
 from hybridrag.types.queries import QueryType
-from hybridrag.verify.grade import Bounds
 
 SECRET = "sk-do-not-show-me"  # noqa: S105 (the tests prove that it never shows)
 

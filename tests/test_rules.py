@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from hybridrag.errors import InvalidQuery
 from hybridrag.queries.plan import default_weights, settle_type
 from hybridrag.search.fuse import fuse, rrf_score
+from hybridrag.search.grade import grade, verdict
 from hybridrag.search.select import filter_by_min_relevance
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId
 from hybridrag.types.parse import parse_query
@@ -45,7 +46,6 @@ from hybridrag.types.results import (
     SearchStrategyMetrics,
     StrategyMetric,
 )
-from hybridrag.verify.grade import grade, verdict
 
 KEYWORD, SEMANTIC, GRAPH = SINGLE_STRATEGIES
 RULES = [f"br_{number:03}" for number in range(1, 26)]
@@ -66,7 +66,7 @@ GRADE = CRAGScore(relevance=CRAGVerdict.CORRECT, confidence=0.9, needs_web_searc
 
 @cache
 def names_of_tests() -> frozenset[str]:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.glob("test_*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.rglob("test_*.py")]
     functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return frozenset(function.name for function in functions)
 

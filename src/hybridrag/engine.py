@@ -45,9 +45,9 @@ from hybridrag.parts import (
     make_reranker,
     make_web_search,
 )
-from hybridrag.pipeline.record import telling
 from hybridrag.protocols import Embedder, Judge, Llm, Problem, Reranker, StoreStatus, WebSearch
-from hybridrag.searching import Searcher, SearchParts
+from hybridrag.search.record import telling
+from hybridrag.search.search import Searcher, SearchParts
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.types.answers import Answer
 from hybridrag.types.base import Float32Array
@@ -314,9 +314,11 @@ class Engine:
         with telling(on_step):
             return self._searcher.search(self._scoped(make_query(query, options)), explain=explain)
 
-    async def asearch(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
+    async def asearch(
+        self, query: str | SearchQuery, *, explain: bool = False, on_step: OnStep | None = None, **options: object
+    ) -> SearchResult:
         """`search` without blocking the event loop."""
-        return await _in_thread(lambda: self.search(query, explain=explain, **options))
+        return await _in_thread(lambda: self.search(query, explain=explain, on_step=on_step, **options))
 
     def answer(self, query: str | SearchQuery, *, on_step: OnStep | None = None, **options: object) -> Answer:
         """An answer with citations, or a plain abstention that says what is missing.
@@ -330,9 +332,9 @@ class Engine:
         with telling(on_step):
             return self._answerer.answer(self._scoped(make_query(query, options))).answer
 
-    async def aanswer(self, query: str | SearchQuery, **options: object) -> Answer:
+    async def aanswer(self, query: str | SearchQuery, *, on_step: OnStep | None = None, **options: object) -> Answer:
         """`answer` without blocking the event loop."""
-        return await _in_thread(lambda: self.answer(query, **options))
+        return await _in_thread(lambda: self.answer(query, on_step=on_step, **options))
 
     def with_settings(self, settings: Settings, *, embedder: Embedder | None = None) -> Engine:
         """The same open index, searched as other settings say; what is loaded stays loaded. Closing one closes both.

@@ -20,18 +20,18 @@ from hybridrag.models.load import UNTAUGHT, load_embedder
 from hybridrag.models.own_reranker import OwnReranker, Size
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.models.token_vectors import packer_for
-from hybridrag.pipeline.rerank import Looking
-from hybridrag.pipeline.verify import Checking
 from hybridrag.protocols import Candidate, Embedder, Judge, Llm, ModelInfo, Question, Reranker, Store, WebSearch
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.result import Err, Ok, Result
+from hybridrag.search.grade import Bounds
 from hybridrag.search.hop import Hopping
+from hybridrag.search.judge import LocalJudge
 from hybridrag.search.late import LateInteraction
-from hybridrag.searching import SearchKnobs
+from hybridrag.search.rerank import Looking
+from hybridrag.search.search import SearchKnobs
+from hybridrag.search.verify import Checking
 from hybridrag.types.documents import Chunk
 from hybridrag.types.queries import QueryType, SearchWeights
-from hybridrag.verify.grade import Bounds
-from hybridrag.verify.judge import LocalJudge
 
 EXTRACTORS = {"neural": "combined"}
 """What the settings call it -> what the graph calls it, where they differ."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from hybridrag.answers.extract import abstain, extract_answer
 from hybridrag.answers.write_llm import answer_with_llm
-from hybridrag.pipeline.record import span
 from hybridrag.protocols import Candidate, Llm, Question, Reader, Reading
 from hybridrag.result import Err
+from hybridrag.search.judge import READ
+from hybridrag.search.read import read_all
+from hybridrag.search.record import span
 from hybridrag.types.answers import Answer, Citation, NearestPassage
 from hybridrag.types.queries import SearchQuery
 from hybridrag.types.results import SearchResult, SearchResultItem, SearchResultType, SufficiencyEvaluation
-from hybridrag.verify.judge import READ
-from hybridrag.verify.read import read_all
 
 NEAREST = 3
 """Passages shown beside an answer or a refusal."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from hybridrag.language.lines import silent_lines
 from hybridrag.language.sentences import sentences
 from hybridrag.protocols import Candidate, Question, Reading
+from hybridrag.search.missing import NO_ANSWER, language_of
+from hybridrag.search.read import Read, mentions, read_all
+from hybridrag.search.wants import Want
 from hybridrag.types.answers import EXTRACTIVE, Answer, AnswerSentence, Citation, ShortAnswer
 from hybridrag.types.queries import QueryType, RelationHint
-from hybridrag.verify.missing import NO_ANSWER, language_of
-from hybridrag.verify.read import Read, mentions, read_all
-from hybridrag.verify.wants import Want
 
 MAX_QUOTES = 3
 """Passages that an answer is quoted from."""

@@ -15,9 +15,9 @@ from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import query_terms
 from hybridrag.protocols import Candidate, Llm, Message, Question, Reader
 from hybridrag.result import Err, Ok, Result
+from hybridrag.search.read import presence, read_all, read_passage
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
 from hybridrag.types.results import INCORRECT_UP_TO
-from hybridrag.verify.read import presence, read_all, read_passage
 
 MAX_PASSAGES = 10
 """Passages given to the LLM, the best first."""

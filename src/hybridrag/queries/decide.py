@@ -6,28 +6,30 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hybridrag.queries import breadth_english, breadth_japanese, rules_english, rules_japanese
+from hybridrag.queries import rules_english, rules_japanese
 from hybridrag.queries.pasted import is_pasted
+from hybridrag.queries.read_english import OPENERS
+from hybridrag.queries.read_japanese import Phrase
 from hybridrag.queries.read_question import Reading
+from hybridrag.queries.rules_english import COMMANDS, QUESTION_WORDS
 from hybridrag.queries.signals import Signal
-from hybridrag.queries.words_english import COMMANDS, FILLERS, QUESTION_WORDS, RELATION_WORDS
-from hybridrag.queries.words_japanese import LIGHT_VERBS, NO_SIDE
+from hybridrag.queries.words import english, japanese
 from hybridrag.types.queries import QueryType, RelationHint
 
 CONFIDENCE = {
     "overview": 0.96,
     "what is reported": 0.95,
     "throughout": 0.92,
-    "account": 0.9,
+    "list": 0.9,
     "change over time": 0.88,
     "about": 0.85,
-    "breadth": 0.85,
+    "breadth": 0.84,
     "comparison": 0.95,
-    "nested": 0.95,
+    "nested": 0.88,
     "relation": 0.82,
     "effect": 0.8,
     "reason": 0.75,
-    "fact": 0.9,
+    "fact": 0.86,
     "plain": 0.88,
     "name": 0.88,
     "nearly broad": 0.62,
@@ -43,17 +45,22 @@ sets of plain facts call every why-question a fact. `unclear` stands below every
 CONTRADICTED = 0.85
 """Factor where rules for two types fit at once."""
 
+_FILLERS = OPENERS | english("fillers")
+_RELATION_WORDS = english("relations")
+_LIGHT_VERBS, _NO_SIDE = japanese("light_verbs"), japanese("no_side")
 _LATIN = re.compile("[A-Za-z]")
 _UNREADABLE = frozenset(("zh", "ko", "other"))
+LONG_QUESTION = 28
+"""Words; a longer one is one question with many clauses."""
 _ORDER = (
     "part of a document",
     "comparison",
     "relation",
     "overview",
+    "list",
     "what is reported",
     "throughout",
     "about",
-    "account",
     "effect",
     "reason",
     "change over time",
@@ -61,7 +68,7 @@ _ORDER = (
     "nested",
 )
 """Which rule decides where several fit: what is plainly asked for before what is only mentioned."""
-_WEAK_IN_PARTS = frozenset(("account", "breadth", "nested"))
+_WEAK_IN_PARTS = frozenset(("breadth", "nested", "list"))
 """Rules that need the whole question."""
 
 
@@ -115,8 +122,8 @@ def _plain(reading: Reading) -> Decision:
     elif _is_bare_name(reading):
         rule = "name"
     else:
-        breadth = max(rules_english.breadth(reading.line), breadth_japanese.breadth(reading.text, reading.row))
-        rule = "plain" if breadth < breadth_english.BROAD_FROM - 1 else "nearly broad"
+        breadth = max(rules_english.breadth(reading.line), rules_japanese.breadth(reading.text, reading.row))
+        rule = "plain" if breadth < rules_english.BROAD_FROM - 1 else "nearly broad"
     return Decision(QueryType.LOCAL, rule, CONFIDENCE[rule])
 
 
@@ -128,12 +135,12 @@ def _is_unclear(reading: Reading) -> bool:
     """Whether no word says what it is about: hmm, what about that one, それについて, ???."""
     if reading.language in _UNREADABLE:
         return True
-    return not (reading.names or _says(reading, FILLERS, frozenset()))
+    return not (reading.names or _says(reading, _FILLERS, frozenset()))
 
 
 def _has_subject(reading: Reading) -> bool:
     """Whether it says what it relates; `why?` and 違い do not."""
-    return bool(reading.names) or _says(reading, FILLERS | RELATION_WORDS, NO_SIDE)
+    return bool(reading.names) or _says(reading, _FILLERS | _RELATION_WORDS, _NO_SIDE)
 
 
 def _says(reading: Reading, fillers: frozenset[str], empty_nouns: frozenset[str]) -> bool:
@@ -141,17 +148,17 @@ def _says(reading: Reading, fillers: frozenset[str], empty_nouns: frozenset[str]
     return english or any(
         (phrase.is_noun and phrase.text not in empty_nouns)
         or phrase.kind in {"形容詞", "形状詞"}
-        or (phrase.kind == "動詞" and phrase.text not in LIGHT_VERBS)
+        or (phrase.kind == "動詞" and phrase.text not in _LIGHT_VERBS)
         for phrase in reading.row
     )
 
 
 def _is_mixed(reading: Reading) -> bool:
     """Whether it asks for the whole and, in another part, for a fact or a relation."""
-    if reading.line.count(" ") >= rules_english.LONG_QUESTION:
+    if reading.line.count(" ") >= LONG_QUESTION:
         return False
     english = [_kind_of_english(part) for part in rules_english.parts(reading.line)]
-    japanese = [_kind_of_japanese(part) for part in rules_japanese.parts(reading.text)] if reading.row else []
+    japanese = [_kind_of_japanese(*part) for part in rules_japanese.parts(reading.text, reading.row)]
     return any("whole" in kinds and {"fact", "relation"}.intersection(kinds) for kinds in (english, japanese))
 
 
@@ -162,8 +169,8 @@ def _kind_of_english(part: str) -> str:
     return _kind(signals, is_fact=rules_english.is_fact(part))
 
 
-def _kind_of_japanese(part: str) -> str:
-    signals = list(rules_japanese.signals(part, ()))
+def _kind_of_japanese(part: str, row: Sequence[Phrase]) -> str:
+    signals = list(rules_japanese.signals(part, row))
     return _kind(signals, is_fact=rules_japanese.is_fact(part))
 
 

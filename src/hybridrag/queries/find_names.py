@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from hybridrag.language.normalise import normalise
+from hybridrag.queries.read_english import OPENERS
 from hybridrag.queries.signals import Span
-from hybridrag.queries.words_english import ENTITIES
 
 MAX_NAME = 80
 """Characters in a quoted name; what is longer is a quoted sentence."""
@@ -91,9 +91,9 @@ def with_asides(text: str, names: Sequence[Span]) -> list[Span]:
 
 
 def _says_which(inside: str) -> bool:
-    """One word, or several that end in a sort of thing: Film, York, 1946 film; no "founded by Ken Ito"."""
+    """A few words without grammar: Film, York, 1946 film; no "founded by Ken Ito"."""
     words = inside.split()
-    return len(words) == 1 or (len(words) <= MAX_ASIDE and words[-1].lower() in ENTITIES)
+    return len(words) <= MAX_ASIDE and not any(word.lower() in OPENERS for word in words)
 
 
 def known_spans(text: str, names: Sequence[str]) -> list[Span]:

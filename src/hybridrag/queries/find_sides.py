@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from hybridrag.language.words import ENGLISH_STOP_WORDS
-from hybridrag.queries.read_english import NAME, Word
+from hybridrag.queries.read_english import NAME, OPENERS, Word
 from hybridrag.queries.read_japanese import NAME as NAMED
 from hybridrag.queries.read_japanese import NOUN, Phrase
-from hybridrag.queries.relations_japanese import coordinated
+from hybridrag.queries.rules_japanese import coordinated
 from hybridrag.queries.signals import Span
-from hybridrag.queries.words_english import AUXILIARIES, COMPARATIVES, DETERMINERS, OPENERS, PREPOSITIONS
-from hybridrag.queries.words_japanese import BROAD, COUNTED, GENERIC_PEOPLE, NO_SIDE, TRANSPARENT
+from hybridrag.queries.words import any_of, english, japanese
 
 MAX_SIDE = 7
 """Words in one side, articles included; what is longer is a clause."""
@@ -29,7 +27,7 @@ _MANY = re.compile(
     rf"\b(?:between|compare|comparing|comparison of|which of|contrast) (?P<list>{_LIST}?){_END}"
     rf"|(?P<versus>{_UP_TO} (?:vs|versus) {_UP_TO}){_END}"
 )
-_MORE = "|".join(sorted(COMPARATIVES))
+_MORE = rf"[a-z]{{3,}}er|{any_of(english('comparatives'))}"
 _TWO = re.compile(
     rf"\bhow (?:do|does|did|has|have|will|would|can|could|is|are|was|were) (?P<a>{_UP_TO}) "
     r"(?:affect|impact|influence|differ from|relate to|compare (?:to|with)|related to|connected (?:to|with)|linked to)"
@@ -40,7 +38,9 @@ _TWO = re.compile(
     rf" (?P<h>{_UP_TO}){_END}"
 )
 _BREAKS = frozenset((",", "and", "or", "vs", "versus", "with", "to"))
-_TRIM = DETERMINERS | ENGLISH_STOP_WORDS | OPENERS
+_STOPS = english("prepositions", "auxiliaries")
+_NO_SIDE = japanese("no_side")
+_NOTHING = _NO_SIDE | japanese("gist", "transparent", "people", "counters")
 
 
 def english_sides(words: Sequence[Word]) -> list[Span]:
@@ -73,7 +73,7 @@ def _after_preposition(words: Sequence[Word], first: int, last: int) -> int:
     """Where the first side begins: "pros and cons of kafka vs rabbitmq" has kafka on it."""
     middle = next(at for at in range(first, last) if words[at].text in {"vs", "versus"})
     for at in range(middle - 1, first - 1, -1):
-        if words[at].text in PREPOSITIONS or words[at].text in AUXILIARIES:
+        if words[at].text in _STOPS:
             return at + 1
     return first
 
@@ -90,9 +90,9 @@ def _split(words: Sequence[Word], first: int, last: int) -> Iterator[Span]:
 
 
 def _side(words: Sequence[Word], first: int, last: int) -> Span | None:
-    while first < last and words[first].text in _TRIM:
+    while first < last and words[first].text in OPENERS:
         first += 1
-    while first < last and words[last - 1].text in _TRIM:
+    while first < last and words[last - 1].text in OPENERS:
         last -= 1
     texts = [word.text for word in words[first:last]]
     if not texts or len(texts) > MAX_SIDE or NAME in texts or not texts[0][0].isalnum():
@@ -135,5 +135,4 @@ def _before_particles(row: Sequence[Phrase]) -> Iterator[Phrase]:
 
 
 def _can_be_side(phrase: Phrase) -> bool:
-    nothing = BROAD | NO_SIDE | TRANSPARENT | GENERIC_PEOPLE | COUNTED
-    return phrase.kind != NAMED and phrase.text not in nothing and phrase.head not in NO_SIDE
+    return phrase.kind != NAMED and phrase.text not in _NOTHING and phrase.head not in _NO_SIDE

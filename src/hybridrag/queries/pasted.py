@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hybridrag.queries.words_english import AUXILIARIES, QUESTION_WORDS
+from hybridrag.queries.words import english
 
 _ADDRESS = re.compile(
     r"[a-z]{2,10}://\S+|www\.\S+|[^\s@]+@[^\s@]+\.[^\s@]+|(?:[A-Za-z]:)?[\\/](?:[^\s\\/]+[\\/])*[^\s\\/]+"
@@ -29,6 +29,7 @@ _CODE = re.compile(
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
 _QUESTION_END = re.compile(r"(?:[?？]|(?:です|ます|でしょう|の|た|る|い)か[。?？]?|教えて[^\n]{0,12})\s*$")
+_ASKS = english("question_words", "auxiliaries")
 _FIRST_WORD = re.compile(r"\s*([A-Za-z']+)")
 
 
@@ -40,7 +41,7 @@ def is_pasted(text: str) -> bool:
     if _ADDRESS.fullmatch(text.strip()):
         return True
     first = _FIRST_WORD.match(text)
-    asks = first is not None and first[1].lower() in QUESTION_WORDS | AUXILIARIES
+    asks = first is not None and first[1].lower() in _ASKS
     one_line = "\n" not in text.strip()
     if one_line and (asks or _QUESTION_END.search(text)):
         return False

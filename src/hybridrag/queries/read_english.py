@@ -9,13 +9,19 @@ from typing import NamedTuple
 
 from hybridrag.language.words import ENGLISH_STOP_WORDS
 from hybridrag.queries.signals import Span
-from hybridrag.queries.words_english import ABBREVIATED, AUXILIARIES, BODIES, CALENDAR, INSIDE_NAMES, OPENERS
+from hybridrag.queries.words import english
 
 NAME = "N"
 """How a name is written among words, which are all in small letters."""
 
 UNCASED_WORDS = 3
 """From so many words on, capitals throughout say nothing: WHO IS THE HEAD OF PROCUREMENT."""
+
+_ABBREVIATED, _CALENDAR, _INSIDE, _AUXILIARIES = map(
+    english, ("abbreviated", "calendar", "inside_names", "auxiliaries")
+)
+OPENERS = ENGLISH_STOP_WORDS | english("function_words", "prepositions", "question_words", "auxiliaries", "commands")
+"""Words that open a question with a capital and are no names."""
 
 _LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
 _WORD = re.compile(
@@ -111,7 +117,7 @@ def _chain_end(text: str, words: Sequence[Word], at: int) -> int:
         return 0
     end = _grow(text, words, at)
     only = words[at].text.lower()
-    if end == at + 1 and (only in CALENDAR or (len(only) > 1 and only in OPENERS and not words[at].text.isupper())):
+    if end == at + 1 and (only in _CALENDAR or (len(only) > 1 and only in OPENERS and not words[at].text.isupper())):
         return 0
     return end
 
@@ -123,9 +129,7 @@ def _opens_with_name(words: Sequence[Word], at: int) -> bool:
     following = words[at + 1] if at + 1 < len(words) else None
     if following is None or len(words) <= 2 or any(_CAPITAL.match(char) or char.isdigit() for char in opener[1:]):
         return True
-    if following.text in {"for", "on"}:
-        return opener.lower() in BODIES
-    return _is_capital(following) or following.text in INSIDE_NAMES | AUXILIARIES | _AFTER_NAMES
+    return _is_capital(following) or following.text in _INSIDE | _AUXILIARIES | _AFTER_NAMES
 
 
 def _grow(text: str, words: Sequence[Word], at: int) -> int:
@@ -147,10 +151,10 @@ def _continuation(text: str, words: Sequence[Word], end: int) -> int:
         return 0
     if _is_capital(word) or _NUMBER.fullmatch(word.text):
         return end + 1
-    if word.text == "&" or (word.text in {"for", "on"} and before.text.lower() in BODIES):
+    if word.text == "&" or (word.text == "for" and end > 1):
         return _over(words, end + 1)
     small = end
-    while small - end < _MAX_SMALL and small < len(words) and words[small].text in INSIDE_NAMES:
+    while small - end < _MAX_SMALL and small < len(words) and words[small].text in _INSIDE:
         small += 1
     return _over(words, small) if small > end else 0
 
@@ -163,7 +167,7 @@ def _over(words: Sequence[Word], at: int) -> int:
 def _over_full_stop(words: Sequence[Word], end: int) -> int:
     """J. Smith, St. Paul; and the Jr. in "Jr.'s"."""
     before = words[end - 1].text
-    if len(before) > 1 and before.lower() not in ABBREVIATED:
+    if len(before) > 1 and before.lower() not in _ABBREVIATED:
         return 0
     possessive = end + 1 < len(words) and words[end + 1].text == "'s"
     return _over(words, end + 1) or (end + 1 if possessive else 0)

@@ -8,21 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hybridrag.language.morphemes import Morpheme
-from hybridrag.language.roles import JAPANESE_ROLES
+from hybridrag.language.words import ENGLISH_STOP_WORDS
 from hybridrag.queries.signals import Span
-from hybridrag.queries.words_english import COMMON
-from hybridrag.queries.words_japanese import (
-    BODIES,
-    CATEGORIES,
-    DEPENDENT,
-    ENTITIES,
-    GENERIC_KATAKANA,
-    HONORIFICS,
-    LEGAL_FORMS,
-    NAME_ENDINGS,
-    NO_NAME,
-    PRONOUNS,
-)
+from hybridrag.queries.words import japanese
 
 MAX_NAME_WORDS = 12
 """Words that one name may have; a longer run of nouns is a list or no language."""
@@ -34,10 +22,14 @@ _KATAKANA = re.compile("[\u30a1-\u30ff]+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f][A-Za-z0-9\u00c0-\u024f]*")
 _ALNUM_END, _ALNUM_START = re.compile("[A-Za-z0-9]$"), re.compile("[A-Za-z0-9]")
 _JOINING = frozenset("・=-.&+#!☆★/:")
-_KINDS = tuple(sorted(word for word in ENTITIES | CATEGORIES if len(word) > 2))
+_PRONOUNS, _DEPENDENT, _HONORIFICS = japanese("pronouns"), japanese("formal_nouns"), japanese("honorifics")
+_NO_NAME, _LEGAL_FORMS, _BODIES = japanese("no_name"), japanese("legal_forms"), japanese("bodies")
+_ROLES = japanese("kin", "roles")
+_ROLE_ENDINGS = tuple(japanese("person_endings", "thing_endings"))
+_NAMING = _BODIES | frozenset(("出版社", "放送局", "本社"))
+"""Roles that end the name of a body."""
 _ASIDE = re.compile(r"\([^()]{1,20}\)")
 """北駅(東京)と南駅: what stands in brackets parts nothing."""
-_MIN_LATIN = 3  # "db" and "ui" say nothing; "vue" may be a name
 
 
 class Phrase(NamedTuple):
@@ -68,8 +60,7 @@ def noun_names(text: str, words: Sequence[Morpheme]) -> list[Span]:
         Span(piece[0].start, piece[-1].end)
         for run in _runs(text, words)
         for piece in _pieces(run)
-        if (any(map(_is_name, piece)) or _is_body(piece))
-        and "".join(word.surface for word in piece) not in GENERIC_KATAKANA
+        if any(map(_is_name, piece)) or _is_body(piece)
     ]
 
 
@@ -89,9 +80,9 @@ def phrases(text: str, words: Sequence[Morpheme], names: Sequence[Span]) -> list
             if not out or out[-1].start < names[at].left:
                 shown = text[names[at].start : names[at].end]
                 out.append(Phrase(shown, NAME, names[at].left, names[at].right, shown, proper=True))
-        elif word.surface in HONORIFICS and out and out[-1].is_noun:
+        elif word.surface in _HONORIFICS and out and out[-1].is_noun:
             out[-1] = out[-1]._replace(end=word.end)
-        elif _is_nominal(word) and word.surface not in PRONOUNS:
+        elif _is_nominal(word) and word.surface not in _PRONOUNS:
             _add_noun(out, word)
         else:
             out.append(Phrase(word.surface, word.pos[0], word.start, word.end, word.surface))
@@ -109,7 +100,7 @@ def _add_noun(out: list[Phrase], word: Morpheme) -> None:
 
 def _is_nominal(word: Morpheme) -> bool:
     major, minor = word.pos[:2]
-    if word.surface in DEPENDENT:
+    if word.surface in _DEPENDENT:
         return False
     if major == "接尾辞":
         return minor == "名詞的"
@@ -121,7 +112,7 @@ def _runs(text: str, words: Sequence[Morpheme]) -> Iterator[list[Morpheme]]:
     run: list[Morpheme] = []
     for at, word in enumerate(words):
         inside = bool(run) and _touches(text, run[-1], word)
-        if _is_nominal(word) and word.surface not in PRONOUNS:
+        if _is_nominal(word) and word.surface not in _PRONOUNS:
             if run and not inside:
                 yield run
                 run = []
@@ -156,7 +147,7 @@ def _pieces(run: Sequence[Morpheme]) -> Iterator[list[Morpheme]]:
     """The run cut at words that no name goes over, without roles and categories at its ends."""
     piece: list[Morpheme] = []
     for word in [*run, None]:
-        if word is not None and word.surface not in HONORIFICS and word.surface not in NO_NAME:
+        if word is not None and word.surface not in _HONORIFICS and word.surface not in _NO_NAME:
             piece.append(word)
             continue
         if len(piece) <= MAX_NAME_WORDS and (bare := _without_role(_without_category(piece))):
@@ -165,17 +156,20 @@ def _pieces(run: Sequence[Morpheme]) -> Iterator[list[Morpheme]]:
 
 
 def _without_category(piece: list[Morpheme]) -> list[Morpheme]:
-    """映画静かな港 -> 静かな港."""
+    """映画静かな港 -> 静かな港: nouns before a name say what it is; but a legal form belongs to it."""
     first = next((at for at, word in enumerate(piece) if _is_name(word)), 0)
-    before = "".join(word.surface for word in piece[:first])
-    return piece[first:] if before in CATEGORIES else piece
+    before = piece[:first]
+    kinds = all(word.pos[:2] == ("名詞", "普通名詞") and word.surface not in _LEGAL_FORMS for word in before)
+    lettered = bool(piece) and len(piece[first].surface) == 1  # プランA
+    return piece[first:] if kinds and not lettered else piece
 
 
 def _without_role(piece: list[Morpheme]) -> list[Morpheme]:
-    """ミナト販売会社 -> ミナト; 東京本社所在地 -> 東京."""
+    """ミナト販売会社 -> ミナト; 東京本社所在地 -> 東京; but 北浜出版社, which its body names."""
     for at in range(1, len(piece)):
         rest = "".join(word.surface for word in piece[at:])
-        if (rest in JAPANESE_ROLES or piece[at].surface in JAPANESE_ROLES) and rest not in BODIES:
+        role = piece[at].surface in _ROLES or rest in _ROLES or (len(rest) > 1 and rest.endswith(_ROLE_ENDINGS))
+        if role and rest not in _NAMING:
             piece = piece[:at]
             break
     while piece and (piece[-1].surface in _JOINING or piece[-1].pos[0] == "接頭辞"):
@@ -185,20 +179,15 @@ def _without_role(piece: list[Morpheme]) -> list[Morpheme]:
 
 def _is_body(piece: Sequence[Morpheme]) -> bool:
     """株式会社ミナト商会, 北浜研究所."""
-    named = len(piece) > 1 and piece[-1].surface in NAME_ENDINGS
-    return named or (len(piece) > 1 and any(word.surface in LEGAL_FORMS for word in piece))
+    named = len(piece) > 1 and piece[-1].surface in _BODIES
+    return named or (len(piece) > 1 and any(word.surface in _LEGAL_FORMS for word in piece))
 
 
 def _is_name(word: Morpheme) -> bool:
+    """Whether Sudachi knows it as a proper name, or does not know it and it is written like one."""
     surface = word.surface
-    if surface in GENERIC_KATAKANA or surface in CATEGORIES or surface in JAPANESE_ROLES:
-        return False
-    if len(surface) == 1 and surface.isascii() and surface.isupper():
-        return True
+    if surface in _ROLES or len(surface) == 1:
+        return len(surface) == 1 and surface.isascii() and surface.isupper()
     if _LATIN.fullmatch(surface):
-        return surface.lower() not in COMMON and (surface[0].isupper() or len(surface) >= _MIN_LATIN)
-    if word.pos[1] == "固有名詞":
-        return len(surface) > 1
-    if not _KATAKANA.fullmatch(surface) or not word.unknown or len(surface) == 1:
-        return False
-    return not surface.endswith(_KINDS)
+        return not surface.islower() and surface.lower() not in ENGLISH_STOP_WORDS
+    return word.pos[1] == "固有名詞" or (word.unknown and bool(_KATAKANA.fullmatch(surface)))

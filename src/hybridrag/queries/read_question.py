@@ -13,10 +13,6 @@ from hybridrag.queries.find_names import identifiers, known_spans, quoted_names,
 from hybridrag.queries.read_english import Word, capitalised_names, raw_words, with_names
 from hybridrag.queries.read_japanese import Phrase, noun_names, phrases
 from hybridrag.queries.signals import Span
-from hybridrag.queries.words_english import COMMON
-from hybridrag.queries.words_japanese import PLAIN
-
-_WORDS = COMMON | PLAIN
 
 KnownNames = Callable[[str], Sequence[str]]
 """Question -> the names in it that the graph knows, as the question writes them."""
@@ -62,11 +58,19 @@ def read_question(text: str, *, known_names: KnownNames | None = None) -> Readin
 
 
 def _without_words(text: str, known: Sequence[Span]) -> list[Span]:
-    """The known names less those that the question uses as plain words: 作者, the director.
+    """The known names less those that the question uses as plain words: 作者, director.
 
     A graph knows such words as names where documents write about them. Alone, they are what is asked about.
     """
-    return [span for span in known if (word := text[span.start : span.end]) == text or word not in _WORDS]
+    return [span for span in known if (name := text[span.start : span.end]) == text or not _is_word(name)]
+
+
+def _is_word(name: str) -> bool:
+    """Whether a name is written as one common noun."""
+    if name.isascii():
+        return name.islower() and name.isalpha()
+    words = morphemes(name)
+    return len(words) == 1 and not words[0].unknown and words[0].pos[1] != "固有名詞"
 
 
 def _as_quoted(known: Sequence[Span], quoted: Sequence[Span]) -> list[Span]:

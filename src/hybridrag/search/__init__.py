@@ -1,1 +1,1 @@
-"""Keyword, semantic and graph search; fuse, rerank, highlight."""
+"""One question through the engine: understand, retrieve, fuse, rerank, verify, correct, present."""

@@ -1,65 +1,264 @@
-"""Blend what a reranker says into the order of the searches."""
+"""Stage 3: a closer look at the best results, blended into their order; without it where it fails."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
 
-SUREST = 0.001
-"""No score counts as surer than this: beyond it is rounding."""
+from pydantic import JsonValue
 
-CLEAR = 5.0
-"""Log-odds that count in full: a model that reads is as good as certain there, .7 % against 99.3 %."""
+from hybridrag.errors import RAGError
+from hybridrag.protocols import Candidate, Reranker, Reranking, StoreWithCommunities
+from hybridrag.result import Err
+from hybridrag.search.both_sides import show_both_sides
+from hybridrag.search.late import LateInteraction
+from hybridrag.search.parallel import Leg
+from hybridrag.search.record import Note, Recorder
+from hybridrag.search.rerank_scores import add_reading, blend_reranking
+from hybridrag.search.retrieve import Found, Ranked
+from hybridrag.search.statement import is_statement
+from hybridrag.search.support import MOST_ALIKE, support, with_support
+from hybridrag.steps import Step
+from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.ids import FileId
+from hybridrag.types.queries import QueryType
 
+READ = 10
+"""Results that a model reads where they are to be corrected: what an answer is made from."""
 
-def blend_reranking(
-    scores: Sequence[float], reranked: Sequence[float | None], *, share: float, led: Sequence[bool]
-) -> list[float]:
-    """What orders each result: its own score and the log-odds of the reranker's, each stretched over 0-1, in shares.
+RELATION_SHARE = 0.3
+"""How much less a reranker counts where a relation is asked for: half of what answers it resembles another question."""
 
-    scores 1, .9; reranked .2, .8; share .5 -> .5 (1 and 0), .5 (0 and 1)
-
-    A result that another one led to is never lowered: it answers by way of the other, and need not resemble the
-    question. One that the reranker did not look at keeps its own score. The results must come best first.
-    """
-    own = _stretched(list(scores))
-    odds = [None if score is None else _log_odds(score) for score in reranked]
-    seen = [score for score in odds if score is not None]
-    low, high = (min(seen), max(seen)) if seen else (0.0, 0.0)
-    blended: list[float] = []
-    for mine, theirs, protected in zip(own, odds, led, strict=True):
-        if theirs is None or high <= low:
-            blended.append(mine)
-            continue
-        mixed = (1 - share) * mine + share * (theirs - low) / (high - low)
-        blended.append(max(mine, mixed) if protected else mixed)
-    return blended
+GRACE = 0.25
+"""Seconds past its own timeout after which a reranker is not waited for: it should have given up by itself."""
 
 
-def add_reading(
-    scores: Sequence[float], read: Sequence[float | None], *, share: float, led: Sequence[bool]
-) -> list[float]:
-    """What orders each of the very first results: its score, less as far as a model read less in it than in the best.
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How the reranker is used."""
 
-    scores .9, .8; read .2, .8; share .4 -> .68, .8
+    top_k: int = 50
+    share: float = 0.7
+    timeout: float = 2.0
 
-    Log-odds count on a scale of their own, not stretched over the results: of two, one would be everything and the
-    other nothing. A result that was not read, or that another one led to, keeps its score.
-    """
-    odds = [None if score is None else max(-1.0, min(1.0, _log_odds(score) / CLEAR)) for score in read]
-    best = max((score for score in odds if score is not None), default=0.0)
-    return [
-        own if theirs is None or protected else own + share * (theirs - best)
-        for own, theirs, protected in zip(scores, odds, led, strict=True)
+
+class Order(Protocol):
+    """What makes one order of the results' scores and of what a reranker says."""
+
+    def __call__(
+        self, scores: Sequence[float], reranked: Sequence[float | None], /, *, share: float, led: Sequence[bool]
+    ) -> list[float]:
+        """What orders each result."""
+        ...
+
+
+class RerankStage:
+    """Reranks what was found. Thread-safe."""
+
+    def __init__(
+        self,
+        store: StoreWithCommunities,
+        reranker: Callable[[], Reranker | None],
+        looking: Looking,
+        closer: tuple[Callable[[], Reranker | None], Looking] | None = None,
+    ) -> None:
+        self._store = store
+        self._looks = [(reranker, looking), *([closer] if closer else [])]
+
+    def rerank(self, found: Found, recorder: Recorder) -> None:
+        """Put the best of `found` into a better order, or leave it as it is and say why.
+
+        Either way a comparison then shows both of its sides.
+        """
+        with recorder.step(Step.RERANK) as note:
+            for load, looking in self._looks_at(found, note):
+                self._rerank(load, looking, found, note)
+            moved = show_both_sides(found)
+            if moved:
+                note.details["sides"] = moved
+
+    def _looks_at(self, found: Found, note: Note) -> list[tuple[Callable[[], Reranker | None], Looking]]:
+        first, *closer = self._looks
+        if closer and is_statement(found.ask.text):
+            # The model that reads was taught by questions: in front of a claim it put the wrong one of two first.
+            note.details["unread"] = "A statement asks for no answer."
+            return [first]
+        if found.ask.query.options.crag_enabled:
+            # Whoever wants results corrected can wait for them to be read.
+            closer = [(load, replace(looking, top_k=max(READ, looking.top_k))) for load, looking in closer]
+        return [first, *((load, looking) for load, looking in closer if looking.top_k)]
+
+    def _rerank(self, load: Callable[[], Reranker | None], looking: Looking, found: Found, note: Note) -> None:
+        reranker = self._usable(load, found, note)
+        window = found.ranked[: looking.top_k]
+        if reranker is None or not window:
+            return
+        # Late interaction goes by stored vectors; reading fifty texts for it took longer than comparing them.
+        by_vector = isinstance(reranker, LateInteraction)
+        candidates = [_unread(item) for item in window] if by_vector else candidates_of(self._store, window, found)
+        reranking = self._ask(reranker, found, candidates, looking, note)
+        if reranking is None:
+            return
+        # A fact stands in the passage that answers; only a relation is answered by way of another passage.
+        kind = found.ask.understood.plan.type
+        share = looking.share * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
+        order = blend_reranking if load is self._looks[0][0] else add_reading
+        ordered = _order(window, reranking.scores, share, order, bridges=kind is not QueryType.LOCAL)
+        found.ranked = ordered + found.ranked[len(window) :]
+        looks = note.details.setdefault("looks", [])
+        assert isinstance(looks, list)  # noqa: S101 (made above)
+        looks.append(_told(reranking, share, len(candidates)))
+        # What a model has read stands for itself; and what answers a relation need not be like the rest.
+        if by_vector and found.by_score and kind is not QueryType.RELATIONSHIP:
+            self._support(found, len(window), note, bridges=kind is not QueryType.LOCAL)
+
+    def _support(self, found: Found, count: int, note: Note, *, bridges: bool) -> None:
+        """Let the first results that are alike speak for one another."""
+        window = found.ranked[:count]
+        files = self._store.file_keys([item.key for item in window if item.key])
+        own = [item.score for item in window]
+        vectors = [found.vectors.get(item.key) if item.key in files else None for item in window]
+        worth = support(own, vectors, [files.get(item.key, 0) for item in window])
+        scores = [
+            with_support(mine, theirs, protected=bridges and item.led)
+            for item, mine, theirs in zip(window, own, worth, strict=True)
+        ]
+        places = _best_first(scores)
+        seen, shown = [item.rerank for item in window], [item.final for item in window]
+        found.ranked = _put(window, places, scores, seen, shown) + found.ranked[count:]
+        moved = sum(place != rank for rank, place in enumerate(places))
+        note.details["support"] = {"alike": MOST_ALIKE, "moved": moved}
+        note.details["first"] = [
+            {
+                "key": window[place].key,
+                "own": round(own[place], 4),
+                "alike": round(worth[place], 4),
+                "score": round(scores[place], 4),
+            }
+            for place in places[: found.ask.query.options.limit]
+        ]
+
+    def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
+        if not found.ask.query.options.rerank_enabled:
+            note.skip("Switched off.")
+            return None
+        try:
+            reranker = load()
+        except RAGError as error:
+            note.degrade(f"The order of the searches was kept: {error}")
+            return None
+        if reranker is None:
+            note.skip("No reranker is set.")
+        elif not found.ranked:
+            note.skip("Nothing to rerank.")
+        elif found.end.themes:
+            # Each result is there for what the others lack; by likeness to the question they would repeat one theme.
+            note.skip("The results cover themes; their order is that of what each adds.")
+            return None
+        return reranker
+
+    def _ask(
+        self, reranker: Reranker, found: Found, candidates: Sequence[Candidate], looking: Looking, note: Note
+    ) -> Reranking | None:
+        timeout = looking.timeout
+        work = partial(reranker.rerank, found.question, candidates, timeout=timeout)
+        timed = Leg("rerank", work, seconds=timeout + GRACE).result()
+        answer = timed.value
+        error = timed.error or (str(answer.error) if isinstance(answer, Err) else None)
+        if answer is None or isinstance(answer, Err):
+            note.degrade(f"The order of the searches was kept: {error}")
+            return None
+        wrong = _wrong(answer.value, len(candidates))
+        if wrong:
+            note.degrade(f"The order of the searches was kept: {reranker.name} {wrong}.")
+            return None
+        if all(score is None for score in answer.value.scores):
+            note.skip(f"{reranker.name} could not look at any of the results.")
+            return None
+        return answer.value
+
+
+def _told(reranking: Reranking, share: float, looked: int) -> dict[str, JsonValue]:
+    told: dict[str, JsonValue] = {"model": reranking.model, "share": round(share, 4), "looked": looked}
+    if reranking.cost or reranking.tokens:
+        told |= {"tokens": reranking.tokens, "cost": reranking.cost}
+    return told
+
+
+def _order(
+    window: Sequence[Ranked], scores: Sequence[float | None], share: float, order: Order, *, bridges: bool
+) -> list[Ranked]:
+    """The results in their new order; each is scored no higher than the one before it."""
+    led = [bridges and item.led for item in window]
+    blended = order([item.score for item in window], scores, share=share, led=led)
+    seen = [item.rerank if score is None else score for item, score in zip(window, scores, strict=True)]
+    shown = [
+        item.final if score is None else (1 - share) * item.final + share * score
+        for item, score in zip(window, scores, strict=True)
     ]
+    return _put(window, _best_first(blended), blended, seen, shown)
 
 
-def _log_odds(score: float) -> float:
-    """A probability on the scale that evidence adds up on: near 0 and 1, small differences mean much."""
-    held = min(1.0 - SUREST, max(SUREST, score))
-    return math.log(held / (1.0 - held))
+def _best_first(scores: Sequence[float]) -> list[int]:
+    """The places of the scores, the best first; of equal ones, the earlier."""
+    return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
 
 
-def _stretched(scores: list[float]) -> list[float]:
-    low, high = min(scores, default=0.0), max(scores, default=0.0)
-    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
+def _put(
+    window: Sequence[Ranked],
+    places: Sequence[int],
+    scores: Sequence[float],
+    seen: Sequence[float | None],
+    shown: Sequence[float],
+) -> list[Ranked]:
+    """The results in the order of their places; each is shown with no more than the one before it."""
+    ordered: list[Ranked] = []
+    ceiling = 1.0
+    for place in places:
+        ceiling = min(ceiling, shown[place])
+        ordered.append(replace(window[place], score=scores[place], rerank=seen[place], shown=ceiling))
+    return ordered
+
+
+def candidates_of(store: StoreWithCommunities, ranked: Sequence[Ranked], found: Found) -> list[Candidate]:
+    """Results as later stages read them; one whose chunk is gone meanwhile has no text."""
+    with store.snapshot():
+        chunks = found.read(store, [item.key for item in ranked if item.key])
+        files = found.read_files(store, chunks.values())
+    return [_candidate(item, chunks.get(item.key), files, found) for item in ranked]
+
+
+def _unread(item: Ranked) -> Candidate:
+    return Candidate(id=str(item.key), text="", score=item.final, key=item.key)
+
+
+def _candidate(item: Ranked, chunk: Chunk | None, files: Mapping[FileId, FileInfo | None], found: Found) -> Candidate:
+    file = files.get(chunk.file_id) if chunk else None
+    scores = {
+        "keyword": found.by_word.get(item.key, 0.0),
+        "semantic": found.semantic.get(item.key, 0.0),
+        "graph": item.graph,
+    }
+    if item.rerank is not None:
+        scores["rerank"] = item.rerank
+    return Candidate(
+        id=str(chunk.id) if chunk else (item.hit.id if item.hit else ""),
+        text=chunk.text if chunk else str(item.hit.details.get("text", "")) if item.hit else "",
+        score=item.final,
+        title=(file.title or "") if file else "",
+        headings=chunk.headings if chunk else (),
+        key=item.key,
+        language=chunk.language if chunk else "",
+        scores=scores,
+    )
+
+
+def _wrong(reranking: Reranking, expected: int) -> str | None:
+    """What is wrong with an answer, for a reranker that does not keep its contract."""
+    if len(reranking.scores) != expected:
+        return f"gave {len(reranking.scores)} scores for {expected} results"
+    if any(score is not None and not 0.0 <= score <= 1.0 for score in reranking.scores):
+        return "gave a score outside 0 to 1"
+    return None

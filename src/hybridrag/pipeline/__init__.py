@@ -1,1 +1,0 @@
-"""A question's way through the stages: understand, find, rerank, verify, show; and the cache and spans around it."""

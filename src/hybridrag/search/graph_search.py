@@ -1,0 +1,168 @@
+"""The graph's part of a search: what the question names, what joins it, where that leads, what the whole is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hybridrag.graph.community_views import view_communities
+from hybridrag.graph.names import name_key
+from hybridrag.protocols import Linker, StoreWithCommunities
+from hybridrag.queries.plan import GraphMode
+from hybridrag.search.blend import own_scores
+from hybridrag.search.entity_hits import asks_what_it_is, search_entities
+from hybridrag.search.hop import HOPPING, Hopping, Seed, Trail, find_seeds, hop, seeds_by_name
+from hybridrag.search.named import Named, find_named
+from hybridrag.search.relate import search_relations
+from hybridrag.search.themes import search_themes, theme_keys
+from hybridrag.search.understand import Understood
+from hybridrag.types.base import Float32Array
+from hybridrag.types.queries import QueryType, SearchFilters
+from hybridrag.types.results import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStart:
+    """What the graph knows of the question itself."""
+
+    seeds: tuple[Seed, ...] = ()
+    named: tuple[Named, ...] = ()
+    related: tuple[Hit, ...] = ()
+    """Chunks that say how what is named relates."""
+    entities: tuple[Hit, ...] = ()
+    """What is named, as results of its own, where the question is about just that."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEnd:
+    """Where the graph led from the best chunks."""
+
+    seeds: tuple[Seed, ...] = ()
+    """Those of the start, spread over the chunks of what they name."""
+    trails: Mapping[int, Trail] = field(default_factory=dict)
+    themes: tuple[Hit, ...] = ()
+    """Chunks and communities that cover what a question about the whole asks for."""
+
+
+NOWHERE = GraphEnd()
+
+FIRST_SHARE = 0.5
+"""What a title adds to the first chunk of its document at least: it says what the whole is about."""
+
+
+class GraphSearch:
+    """Searches the graph of one store. Thread-safe."""
+
+    def __init__(self, store: StoreWithCommunities, linker: Linker, hopping: Hopping = HOPPING) -> None:
+        self._store = store
+        self._linker = linker
+        self._hopping = hopping
+
+    def start(self, text: str, understood: Understood, filters: SearchFilters) -> GraphStart:
+        """What needs the question alone; runs beside the other searches."""
+        graph, plan, found = self._store.graph, understood.plan, understood.classification
+        with self._store.snapshot():
+            rarity = self._rarity(text)
+            seeds = find_seeds(graph, self._linker, text, rarity=rarity, filters=filters)
+            names = dict.fromkeys([*found.extracted_entities, *(name.text for name in understood.names)])
+            named = find_named(graph, self._linker, list(names), name_key=name_key, filters=filters)
+            if plan.type is QueryType.RELATIONSHIP:
+                # For a fact, a chunk that begins with a name is no better than its words: it did harm there.
+                communities = self._store.communities
+                seeds += seeds_by_name(graph, communities, self._linker, named, seeds, rarity=rarity, filters=filters)
+            related: list[Hit] = []
+            if plan.type is QueryType.RELATIONSHIP or plan.graph_mode is GraphMode.RELATION:
+                related = search_relations(
+                    self._store, named, text, hint=found.relation_hint, filters=filters, limit=plan.candidates
+                )
+            entities = search_entities(self._store, named, filters=filters) if asks_what_it_is(found) else []
+        return GraphStart(tuple(seeds), tuple(named), tuple(related), tuple(entities))
+
+    def follow(
+        self,
+        text: str,
+        start: GraphStart,
+        base: Mapping[int, float],
+        understood: Understood,
+        filters: SearchFilters,
+        *,
+        vector: Float32Array | None,
+        hops: int = 1,
+    ) -> GraphEnd:
+        """What starts from the chunks that words and meaning found."""
+        with self._store.snapshot():
+            if understood.plan.type is QueryType.GLOBAL and vector is not None:
+                return GraphEnd(start.seeds, themes=tuple(self._themes(text, base, vector, filters)))
+            asked = frozenset(name.entity_key for name in understood.names)
+            seeds = self._spread(start.seeds, base)
+            own = own_scores(base, seeds)
+            trails = self._hop(own, asked, filters)
+            for _ in range(hops - 1):
+                trails = self._further(trails, own, asked, filters)
+            return GraphEnd(seeds, trails=_with_related(trails, start.related))
+
+    def _spread(self, seeds: Sequence[Seed], base: Mapping[int, float]) -> tuple[Seed, ...]:
+        """The seeds, each on the chunks of its document that fit the question, the best fitting first.
+
+        A title names a whole document, and its first chunk is rarely the one that answers.
+        """
+        keys = {*base, *(seed.chunk_key for seed in seeds)} if seeds else set()
+        files = self._store.file_keys(sorted(keys))
+        spread: list[Seed] = []
+        for seed in seeds:
+            here = files.get(seed.chunk_key)
+            beside = [key for key in base if files.get(key) == here and key != seed.chunk_key]
+            ranked = sorted([seed.chunk_key, *beside], key=lambda key: (-base.get(key, 0.0), key))
+            best = max(base.get(ranked[0], 0.0), 1e-9)
+            for place, key in enumerate(ranked, start=1):
+                share = max(base.get(key, 0.0) / best, FIRST_SHARE if key == seed.chunk_key else 0.0)
+                if share > 0:
+                    spread.append(replace(seed, chunk_key=key, weight=seed.weight * share / math.sqrt(place)))
+        return tuple(spread)
+
+    def _hop(self, own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters) -> dict[int, Trail]:
+        graph, communities = self._store.graph, self._store.communities
+        return hop(graph, own, communities=communities, asked=asked, filters=filters, hopping=self._hopping)
+
+    def _further(
+        self, trails: Mapping[int, Trail], own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters
+    ) -> dict[int, Trail]:
+        """One step more, from where the last one led; each step is worth less by the strength of the one before."""
+        reached = {key: max(own.get(key, 0.0), trail.strength) for key, trail in trails.items()}
+        more = self._hop(reached, asked, filters)
+        joined = dict(trails)
+        for key, trail in more.items():
+            before = trails.get(trail.source_key)
+            via = f"{before.via} > {trail.via}" if before else trail.via
+            strength = trail.strength * (before.strength if before else 1.0)
+            if key not in joined or strength > joined[key].strength:
+                joined[key] = Trail(trail.source_key, via, strength)
+        return joined
+
+    def _themes(self, text: str, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters) -> list[Hit]:
+        communities = self._store.communities
+        keys = theme_keys(communities, vector, filters=filters)
+        views = view_communities(self._store, keys, filters=filters)
+        return search_themes(self._store, vector, list(views.values()), base, question=text, filters=filters)
+
+    def _rarity(self, text: str) -> dict[str, float]:
+        total = max(1, self._store.chunk_count())
+        counts = self._store.graph.probe_frequency(sorted(self._linker.probe_terms(text)))
+        return {term: math.log((total + 1) / (count + 0.5)) for term, count in counts.items()}
+
+
+def weakened(start: GraphStart, end: GraphEnd, share: float, *, seeds: float = 1.0) -> tuple[GraphStart, GraphEnd]:
+    """Both with what they say of chunks worth so much, and seeds so much of that; 1 leaves them as they are."""
+    named = tuple(replace(seed, weight=seed.weight * share * seeds) for seed in end.seeds)
+    trails = {key: replace(trail, strength=trail.strength * share) for key, trail in end.trails.items()}
+    return start, replace(end, seeds=named, trails=trails)
+
+
+def _with_related(trails: Mapping[int, Trail], related: Sequence[Hit]) -> dict[int, Trail]:
+    """The trails with the chunks that state the relation itself; the stronger reason counts."""
+    joined = dict(trails)
+    for hit in related:
+        if hit.key not in joined or hit.score > joined[hit.key].strength:
+            joined[hit.key] = Trail(0, " > ".join(hit.path), hit.score)
+    return joined

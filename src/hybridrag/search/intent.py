@@ -1,0 +1,123 @@
+"""Check that what came back answers the kind of question that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hybridrag.protocols import Candidate, Question
+from hybridrag.search.missing import unseen_names
+from hybridrag.search.read import Read, best_sentence, mentions, new_finds, presence, read_all
+from hybridrag.search.wants import Want
+from hybridrag.types.queries import QueryType, RelationHint
+from hybridrag.types.results import IntentMatch
+
+BREADTH = 3
+"""Documents that an overview draws on at least."""
+
+SPEAKS_OF_IT = 0.5
+"""A sentence that says this share of the question speaks of what was asked."""
+
+IN_PLACE, SOMEWHERE, ABSENT, UNTOLD = 0.9, 0.6, 0.8, 0.5
+"""How sure a check is: the thing stands in the sentence that speaks of it; only elsewhere; nowhere; cannot be told."""
+
+_EXPECTED = {
+    Want.DATE: "a date",
+    Want.NUMBER: "a number",
+    Want.PERSON: "a person",
+    Want.PLACE: "a place",
+    Want.REASON: "a reason",
+    Want.MANNER: "a way to do it",
+    Want.THING: "a passage on the subject",
+}
+
+
+def match_intent(question: Question, candidates: Sequence[Candidate]) -> IntentMatch:
+    """Whether the results hold what such a question wants, and what of it they lack.
+
+    "When was Orin Works founded?" with "Orin Works was founded in 1987." -> matched, expected "a date"
+    "Compare Orin Works and Vell" with passages on Orin Works alone -> not matched, missing "Vell"
+    """
+    read = read_all(question, candidates)
+    return _check_of(question)(read)
+
+
+def _check_of(question: Question) -> Callable[[Read], IntentMatch]:
+    found = question.classification
+    if found is None:
+        return _check_kind
+    if found.type is QueryType.GLOBAL:
+        return _check_breadth
+    if found.type is QueryType.RELATIONSHIP and len(found.extracted_entities) >= 2:
+        return _check_sides if found.relation_hint is RelationHint.COMPARISON else _check_relation
+    if found.type is QueryType.RELATIONSHIP and found.relation_hint is RelationHint.REASON:
+        return _check_reason
+    return _check_kind
+
+
+def _check_sides(read: Read) -> IntentMatch:
+    """A comparison needs every side."""
+    missing = tuple(name.text for name in unseen_names(read))
+    expected = f"{len(read.asked.names)} sides: {', '.join(name.text for name in read.asked.names)}"
+    return IntentMatch(
+        matched=not missing, confidence=ABSENT if missing else IN_PLACE, expected=expected, missing=missing
+    )
+
+
+def _check_relation(read: Read) -> IntentMatch:
+    """A relation needs both ends; in one passage it is surer."""
+    names = read.asked.names
+    missing = tuple(name.text for name in unseen_names(read))
+    together = any(all(mentions(read, at, name) for name in names) for at in range(len(read.candidates)))
+    confidence = ABSENT if missing else IN_PLACE if together else SOMEWHERE
+    expected = f"both {' and '.join(name.text for name in names)}" if len(names) == 2 else "all that is named"
+    return IntentMatch(matched=not missing, confidence=confidence, expected=expected, missing=missing)
+
+
+def _check_breadth(read: Read) -> IntentMatch:
+    """An overview needs several documents; candidates without a title each count as one."""
+    sources = {candidate.title or candidate.id for candidate in read.candidates}
+    matched = len(sources) >= BREADTH
+    missing = () if matched else (f"more than {len(sources)} of the at least {BREADTH} documents of an overview",)
+    return IntentMatch(
+        matched=matched,
+        confidence=IN_PLACE if matched else ABSENT,
+        expected=f"breadth: at least {BREADTH} documents",
+        missing=missing,
+    )
+
+
+def _check_reason(read: Read) -> IntentMatch:
+    return _check_for(read, Want.REASON)
+
+
+def _check_kind(read: Read) -> IntentMatch:
+    return _check_for(read, read.asked.want)
+
+
+def _check_for(read: Read, want: Want) -> IntentMatch:
+    """Something of that kind, in the sentence that speaks of it or elsewhere."""
+    expected = _EXPECTED[want]
+    if not read.candidates:
+        return IntentMatch(matched=False, confidence=1.0, expected=expected, missing=(expected,))
+    if want in {Want.THING, Want.MANNER}:
+        return IntentMatch(matched=True, confidence=UNTOLD, expected=expected)
+    places = [_where(read, at, want) for at in range(len(read.candidates))]
+    best = max(places)
+    matched = best > 0.0
+    return IntentMatch(
+        matched=matched,
+        confidence=best if matched else ABSENT,
+        expected=expected,
+        missing=() if matched else (expected,),
+    )
+
+
+def _where(read: Read, at: int, want: Want) -> float:
+    asked, passage, heading = read.asked, read.passages[at], read.headings[at]
+    new = new_finds(asked, passage, want)
+    if not new:
+        return 0.0
+    best = passage.sentences[best_sentence(asked, passage, heading)]
+    speaks = asked.coverage(presence(asked.terms, best.terms, heading.terms)) >= SPEAKS_OF_IT
+    there = any(best.start <= find.start < best.end for find in new)
+    return IN_PLACE if speaks and there else SOMEWHERE

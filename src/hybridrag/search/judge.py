@@ -1,0 +1,88 @@
+"""Judge on this machine: which passages bear on the question, and do they together hold its answer?
+
+A fact is answered where the best passage holds it. A relation or comparison is answered where that is so, or where
+every side has a passage that bears on the question. An overview is answered by several documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hybridrag.protocols import Candidate, Judgement, Question, Reader, Reading
+from hybridrag.result import Err, Ok, Result
+from hybridrag.search.missing import say_missing, unseen_names
+from hybridrag.search.read import Read, is_theme, mentions, read_all
+from hybridrag.types.queries import QueryType
+
+READ = 5
+"""Passages that are read: where the right one is among the first ten it mostly is among these, and each takes time."""
+
+BREADTH_SUFFICES = (0.0, 0.4, 0.6, 0.8)
+"""How likely an overview can be given from no document, from one, two, three or more."""
+
+
+class LocalJudge:
+    """Judges by what a reader makes of the first passages. Thread-safe; never fails.
+
+    LocalJudge(reader).judge(Question("When was Orin Works founded?"), [Candidate(id="1", text="Orin Works was founded
+    in 1987.", score=1.0)]) -> Ok(relevance (.97,), sufficient .95)
+
+    Without a reader, or where it fails, a passage is as relevant as the searches scored it.
+    """
+
+    def __init__(self, reader: Reader | None = None, *, first: int = READ) -> None:
+        self._reader = reader
+        self._first = first
+
+    @property
+    def name(self) -> str:
+        """What the trace calls it."""
+        return "local"
+
+    def judge(
+        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+    ) -> Result[Judgement]:
+        """The probability that each candidate bears on the question, and that all together answer it."""
+        if not candidates:
+            return Ok(Judgement((), 0.0, say_missing(read_all(question, ()))))
+        readings = self._readings(question, candidates, timeout)
+        read = read_all(question, candidates)
+        sufficient, reasons = _weigh(read, readings)
+        relevance = tuple(reading.relevance for reading in readings)
+        return Ok(Judgement(relevance, sufficient, say_missing(read), reasons))
+
+    def _readings(self, question: Question, candidates: Sequence[Candidate], timeout: float | None) -> list[Reading]:
+        """One for each candidate: of those that nobody read, none is better than the worst that was read."""
+        first = candidates[: self._first]
+        answer = self._reader.read(question, first, timeout=timeout) if self._reader is not None else None
+        if answer is None or isinstance(answer, Err):
+            return [Reading(one.score, one.score) for one in candidates]
+        known = [one for one in answer.value if one is not None]
+        least = min(known, key=lambda one: one.relevance, default=Reading(0.0, 0.0))
+        rest: list[Reading | None] = [None] * (len(candidates) - len(first))
+        return [one or Reading(least.relevance, 0.0) for one in (*answer.value, *rest)]
+
+
+def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
+    """How likely the answer is there, and what that rests on."""
+    if is_theme(read.question):
+        return _weigh_overview(read)
+    best = max(reading.holds for reading in readings)
+    reasons = {"best_passage": round(best, 4)}
+    found = read.question.classification
+    names = read.asked.names
+    if found is None or found.type is not QueryType.RELATIONSHIP or len(names) < 2:
+        return best, reasons
+    sides = [
+        max((reading.relevance for at, reading in enumerate(readings) if mentions(read, at, name)), default=0.0)
+        for name in names
+    ]
+    reasons["weakest_side"] = round(min(sides), 4)
+    return max(best, min(sides)), reasons
+
+
+def _weigh_overview(read: Read) -> tuple[float, dict[str, float]]:
+    documents = len({candidate.title or candidate.id for candidate in read.candidates})
+    named = not read.asked.names or len(unseen_names(read)) < len(read.asked.names)
+    breadth = BREADTH_SUFFICES[min(documents, len(BREADTH_SUFFICES) - 1)]
+    return breadth if named else breadth * BREADTH_SUFFICES[1], {"documents": float(documents)}

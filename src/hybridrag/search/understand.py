@@ -1,0 +1,141 @@
+"""Stage 1: what a question wants, which names it holds, in which other words to search it, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hybridrag.errors import RAGError
+from hybridrag.graph.recognise import KnownName, recognise
+from hybridrag.protocols import GraphStore, Llm
+from hybridrag.queries.classify import classify
+from hybridrag.queries.classify_llm import classify_with_llm
+from hybridrag.queries.expand import Expansion, ExpansionSource, expand
+from hybridrag.queries.plan import CANDIDATES_PER_RESULT, DEFAULT_WEIGHTS, Plan, make_plan
+from hybridrag.search.record import Note, Recorder
+from hybridrag.steps import Step
+from hybridrag.types.queries import QueryClassification, QueryType, SearchFilters, SearchQuery, SearchWeights
+
+MAX_SEARCHED = 4
+"""Expansions searched beside the question. Each costs a keyword search, and the fifth has found nothing new."""
+
+MAX_ALIASES = 3
+"""Other names taken of one entity, the most used first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A question, ready to be searched."""
+
+    classification: QueryClassification
+    plan: Plan
+    names: tuple[KnownName, ...]
+    """Those in the question that the graph knows."""
+    expansions: tuple[Expansion, ...]
+    """The question in other words; without the question itself."""
+
+
+class Understander:
+    """Reads questions: by the rules, or by an LLM with the rules as its fallback. Thread-safe."""
+
+    def __init__(
+        self,
+        graph: GraphStore,
+        *,
+        synonyms: Mapping[str, Sequence[str]],
+        llm: Llm | None = None,
+        min_confidence: float,
+        expanding: bool = True,
+        weights: Mapping[QueryType, SearchWeights] | None = None,
+        per_result: int = CANDIDATES_PER_RESULT,
+    ) -> None:
+        self._graph = graph
+        self._synonyms = synonyms
+        self._llm = llm
+        self._min_confidence = min_confidence
+        self._expanding = expanding
+        self._weights = weights or DEFAULT_WEIGHTS
+        self._per_result = per_result
+
+    def understand(self, query: SearchQuery, recorder: Recorder) -> Understood:
+        """What the question wants and how to search it; a graph or LLM that fails only takes its part away."""
+        filters = query.filters
+        with recorder.step(Step.CLASSIFY) as note:
+            names = self._names(query.text, filters, note)
+            found = self._classify(query.text, names, note)
+            found = found.model_copy(update={"suggested_weights": self._weights[found.type]})
+            note.details |= {
+                "type": found.type.value,
+                "confidence": found.confidence,
+                "entities": list(found.extracted_entities),
+                "intent": found.intent,
+            }
+        with recorder.step(Step.EXPAND) as note:
+            expansions = self._expand(query.text, names, filters, note)
+        if expansions:
+            texts = tuple(dict.fromkeys(expansion.text for expansion in expansions))
+            found = found.model_copy(update={"expanded_queries": texts})
+        with recorder.step(Step.PLAN) as note:
+            plan = make_plan(query, found, weights_by_type=self._weights, per_result=self._per_result)
+            note.details |= {
+                "type": plan.type.value,
+                "typeFrom": plan.type_from,
+                "weights": plan.weights.model_dump(mode="json"),
+                "weightsFrom": plan.weights_from,
+                "graphMode": plan.graph_mode.value,
+                "candidates": plan.candidates,
+            }
+        return Understood(found, plan, names, expansions)
+
+    def _names(self, text: str, filters: SearchFilters, note: Note) -> tuple[KnownName, ...]:
+        try:
+            return tuple(recognise(text, lambda norms: self._graph.entity_keys(norms, filters=filters)))
+        except RAGError as error:
+            note.degrade(f"The graph was not asked for names: {error.message}")
+            return ()
+
+    def _classify(self, text: str, names: Sequence[KnownName], note: Note) -> QueryClassification:
+        def known(_: str) -> list[str]:
+            return [name.text for name in names]
+
+        if self._llm is None:
+            note.details["by"] = "rules"
+            return classify(text, min_confidence=self._min_confidence, known_names=known)
+        found = classify_with_llm(text, self._llm, min_confidence=self._min_confidence, known_names=known)
+        note.details["by"] = "rules" if found.degraded else self._llm.info.name
+        if found.degraded:
+            note.degrade(found.degraded)
+        return found.classification
+
+    def _expand(
+        self, text: str, names: Sequence[KnownName], filters: SearchFilters, note: Note
+    ) -> tuple[Expansion, ...]:
+        if not self._expanding:
+            note.skip("Switched off.")
+            return ()
+        try:
+            aliases = self._aliases(names, filters)
+        except RAGError as error:
+            note.degrade(f"The graph was not asked for other names: {error.message}")
+            aliases = {}
+        found = expand(text, self._synonyms, aliases, limit=1 + MAX_SEARCHED)
+        chosen = tuple(item for item in found if item.source is not ExpansionSource.ORIGINAL)
+        note.details["queries"] = [
+            {"text": item.text, "replaced": item.replaced, "source": item.source.value, "weight": item.weight}
+            for item in chosen
+        ]
+        return chosen
+
+    def _aliases(self, names: Sequence[KnownName], filters: SearchFilters) -> dict[str, list[str]]:
+        """What the visible documents call the things that the question names."""
+        rows = self._graph.entities([name.entity_key for name in names], filters=filters)
+        aliases: dict[str, list[str]] = {}
+        for name in names:
+            row = rows.get(name.entity_key)
+            if row is None:
+                continue
+            folded = name.text.casefold()
+            others = [other for other in (row.name, *row.aliases) if other.casefold() not in folded]
+            if others:
+                aliases[name.text] = others[:MAX_ALIASES]
+        return aliases

@@ -1,1 +1,0 @@
-"""Grade, correct, check intent, judge sufficiency."""
