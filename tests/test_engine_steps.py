@@ -18,7 +18,8 @@ def test_a_search_tells_of_every_step_of_its_trace_as_it_ends(tmp_path: Path) ->
     told: list[TraceStep] = []
     with open_engine(tmp_path / "index") as engine:
         engine.add(text="The fee is twelve crowns.", name="fees.md")
-        result = engine.search("fee", explain=True, on_step=told.append)
+        with engine.telling(told.append):
+            result = engine.search("fee", explain=True)
         assert result.trace is not None
         assert told == list(result.trace.steps)
         engine.search("twelve crowns")

@@ -299,42 +299,44 @@ class Engine:
 
     # Search
 
-    def search(
-        self, query: str | SearchQuery, *, explain: bool = False, on_step: OnStep | None = None, **options: object
-    ) -> SearchResult:
+    def search(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
         """The best passages for a question, each with where it comes from and which search found it.
 
         `engine.search("upload limit", limit=5, workspace_ids=["team"])`: options are those of `SearchOptions` and
-        `SearchFilters`, `type` and `embedding`. `explain=True` adds the trace; `on_step` is told of each step as it
-        ends.
+        `SearchFilters`, `type` and `embedding`. `explain=True` adds the trace.
 
         Raises:
             InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
         """
-        with telling(on_step):
-            return self._searcher.search(self._scoped(make_query(query, options)), explain=explain)
+        return self._searcher.search(self._scoped(make_query(query, options)), explain=explain)
 
-    async def asearch(
-        self, query: str | SearchQuery, *, explain: bool = False, on_step: OnStep | None = None, **options: object
-    ) -> SearchResult:
+    async def asearch(self, query: str | SearchQuery, *, explain: bool = False, **options: object) -> SearchResult:
         """`search` without blocking the event loop."""
-        return await _in_thread(lambda: self.search(query, explain=explain, on_step=on_step, **options))
+        return await _in_thread(lambda: self.search(query, explain=explain, **options))
 
-    def answer(self, query: str | SearchQuery, *, on_step: OnStep | None = None, **options: object) -> Answer:
+    def answer(self, query: str | SearchQuery, **options: object) -> Answer:
         """An answer with citations, or a plain abstention that says what is missing.
 
         `engine.answer("When did the lighthouse open?").text` -> "It opened in 1874. [1]". Options are those of
-        `search`; results are graded and corrected in any case. `on_step` is told of each step as it ends.
+        `search`; results are graded and corrected in any case.
 
         Raises:
             InvalidQuery: the question is empty or too long, or an option is wrong; no search ran.
         """
-        with telling(on_step):
-            return self._answerer.answer(self._scoped(make_query(query, options))).answer
+        return self._answerer.answer(self._scoped(make_query(query, options))).answer
 
-    async def aanswer(self, query: str | SearchQuery, *, on_step: OnStep | None = None, **options: object) -> Answer:
+    async def aanswer(self, query: str | SearchQuery, **options: object) -> Answer:
         """`answer` without blocking the event loop."""
-        return await _in_thread(lambda: self.answer(query, on_step=on_step, **options))
+        return await _in_thread(lambda: self.answer(query, **options))
+
+    @contextmanager
+    def telling(self, on_step: OnStep) -> Iterator[None]:
+        """Searches and answers of this thread, while the context lasts, tell of each step as it ends.
+
+        `with engine.telling(lambda step: print(step.step)): engine.search("upload limit")`
+        """
+        with telling(on_step):
+            yield
 
     def with_settings(self, settings: Settings, *, embedder: Embedder | None = None) -> Engine:
         """The same open index, searched as other settings say; what is loaded stays loaded. Closing one closes both.

@@ -7,6 +7,7 @@ added.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 
@@ -91,11 +92,16 @@ class Access:
 
     def search(self, query: SearchQuery, *, explain: bool = False, on_step: OnStep | None = None) -> SearchResult:
         """`Engine.search` within the caller's workspaces."""
-        return self.engine.search(self.scoped(query), explain=explain, on_step=on_step)
+        with self._telling(on_step):
+            return self.engine.search(self.scoped(query), explain=explain)
 
     def answer(self, query: SearchQuery, *, on_step: OnStep | None = None) -> Answer:
         """`Engine.answer` within the caller's workspaces."""
-        return self.engine.answer(self.scoped(query), on_step=on_step)
+        with self._telling(on_step):
+            return self.engine.answer(self.scoped(query))
+
+    def _telling(self, on_step: OnStep | None) -> AbstractContextManager[None]:
+        return nullcontext() if on_step is None else self.engine.telling(on_step)
 
     def scoped(self, query: SearchQuery) -> SearchQuery:
         """The query, kept to what the caller may see.
