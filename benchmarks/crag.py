@@ -35,7 +35,6 @@ from hybridrag.evaluate import Dataset, load_dataset
 from hybridrag.evaluate.read_query import Query
 from hybridrag.models.web_search import load_web_search
 from hybridrag.search.grade import verdict
-from hybridrag.testing.services import public_names
 from hybridrag.types.sources import TextDocument
 
 SETS = ("2wikimultihopqa", "jsquad_valid")
@@ -133,7 +132,7 @@ def measure(
         settings = load_settings(
             env={}, overrides={"documents.isolate": False, "graph.extractor": "light", "search.cache_size": 0}
         ).settings
-        adapter = load_web_search("searxng", base_url=web.url, resolve=public_names)
+        adapter = load_web_search("searxng", base_url=web.url)
         engine = Engine.open(work / f"{name}-inside", settings=settings, embedder=embedder, web=adapter)
         stack.enter_context(engine)
         engine.add_documents(inside)

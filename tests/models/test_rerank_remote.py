@@ -103,7 +103,7 @@ def test_cohere_is_asked_as_it_documents() -> None:
         reranker.rerank(QUESTION, CANDIDATES)
         assert service.asked[0].path == "/v2/rerank"
         assert service.asked[0].body == {
-            "model": "rerank-v3.5",
+            "model": "rerank-v4.0-fast",
             "query": "green tea",
             "documents": ["Coffee is brown.", "On drinks\nTea is green.", "A tea house."],
             "top_n": 3,
@@ -128,7 +128,7 @@ def test_jina_is_asked_as_it_documents() -> None:
     with reranking("jina") as (reranker, service):
         reranker.rerank(QUESTION, CANDIDATES[:1])
         assert service.asked[0].body == {
-            "model": "jina-reranker-v2-base-multilingual",
+            "model": "jina-reranker-v3",
             "query": "green tea",
             "documents": ["Coffee is brown."],
             "top_n": 1,

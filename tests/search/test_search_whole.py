@@ -16,7 +16,7 @@ from hybridrag.result import Ok, Result
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.llms import Asked, ScriptedLlm
-from hybridrag.testing.services import public_names, serve_reranker, serve_web_search
+from hybridrag.testing.services import serve_reranker, serve_web_search
 from hybridrag.types.results import CorrectiveActionKind, SearchResult, SearchResultType
 
 DOCUMENTS = {
@@ -163,7 +163,7 @@ QUESTION = "Who won the chess championship of Atlantis in 2019?"
 
 def test_what_the_documents_do_not_hold_is_looked_for_on_the_web_and_marked(index: Path) -> None:
     with serve_web_search("searxng", [PAGE, WebPage("http://127.0.0.1/admin", "x", "secret")]) as service:
-        web = load_web_search("searxng", base_url=service.url, resolve=public_names)
+        web = load_web_search("searxng", base_url=service.url)
         with open_engine(index, web=web) as engine:
             result = engine.search(QUESTION, crag_enabled=True)
             assert result.crag is not None

@@ -17,7 +17,6 @@ from hybridrag.models.web_search import load_web_search
 from hybridrag.protocols import Candidate, Question
 from hybridrag.queries.classify import classify
 from hybridrag.search.follow import Lead, find_leads, is_about, missing_names
-from hybridrag.testing.services import public_names
 from hybridrag.types.results import CorrectiveActionKind
 
 CHAIN = "Where was the director of the film The Long Tide born?"
@@ -129,7 +128,7 @@ def web_of_pages() -> Iterator[tuple[str, list[str]]]:
 def test_what_a_page_names_is_looked_for_in_turn(tmp_path: Path) -> None:
     settings = load_settings(env={}, overrides={"graph.extractor": "light", "documents.isolate": False}).settings
     with web_of_pages() as (url, asked):
-        web = load_web_search("searxng", base_url=url, resolve=public_names)
+        web = load_web_search("searxng", base_url=url)
         with Engine.open(tmp_path / "i", settings=settings, embedder=HashEmbedder(), web=web) as engine:
             engine.add(text="Gulls and terns nest on the outer skerries in spring.", name="birds.txt")
             result = engine.search(CHAIN, crag_enabled=True, explain=True)

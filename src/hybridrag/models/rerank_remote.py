@@ -89,13 +89,13 @@ def _vllm(model: str | None, question: str, passages: Sequence[str]) -> dict[str
 PROVIDERS = {
     it.name: it
     for it in (
-        Provider("cohere", (Way("/v2/rerank", _cohere),), "https://api.cohere.com", "rerank-v3.5"),
+        Provider("cohere", (Way("/v2/rerank", _cohere),), "https://api.cohere.com", "rerank-v4.0-fast"),
         Provider("voyage", (Way("/v1/rerank", _voyage),), "https://api.voyageai.com", "rerank-2.5"),
         Provider(
             "jina",
             (Way("/v1/rerank", _jina),),
             "https://api.jina.ai",
-            "jina-reranker-v2-base-multilingual",
+            "jina-reranker-v3",
             Scale.COSINE,
         ),
         Provider(

@@ -7,18 +7,15 @@ choose what this machine connects to, and the snippets of these services hold wh
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, overload
 
 from hybridrag.errors import InvalidSettings, RAGError
 from hybridrag.language.detect import detect
-from hybridrag.models.in_time import Failed, each_in_time
 from hybridrag.models.remote_service import BEARER, RemoteService
-from hybridrag.models.web_address import Refusal, Resolve, judge_addresses, public_host, system_addresses
+from hybridrag.models.web_address import Refusal, public_host
 from hybridrag.models.web_text import clean_web_text
 from hybridrag.protocols import WebPage, WebSearch
 from hybridrag.result import Err, Ok, Result
@@ -32,9 +29,6 @@ MOST_RESULTS = 20
 """What Brave and Tavily give at most."""
 SPARE_RESULTS = 5
 """Asked for in addition, in place of those that are left out."""
-LOOKUP_SHARE = 0.2
-"""Of the time, kept for looking up the names of the pages; at most `LOOKUP_SECONDS`."""
-LOOKUP_SECONDS = 1.0
 FORBIDDEN = 403
 
 
@@ -42,7 +36,7 @@ FORBIDDEN = 403
 class WebPages(Sequence[WebPage]):
     """The pages of a search, best first, and how many were left out, by reason.
 
-    WebPages((page,), {Refusal.PRIVATE_ADDRESS: 1})[0] -> page
+    WebPages((page,), {Refusal.PRIVATE_NAME: 1})[0] -> page
     """
 
     pages: tuple[WebPage, ...] = ()
@@ -122,7 +116,8 @@ class RemoteWebSearch:
 
     RemoteWebSearch(PROVIDERS["searxng"], base_url="http://localhost:8888").search("tea", limit=3) -> Ok(WebPages(...))
 
-    `resolve` looks up the names of pages. The service itself may be on this machine; its pages may not.
+    The service itself may be on this machine; its pages may not, by the look of their addresses. Nothing is fetched
+    from them, so their names are not looked up either.
     """
 
     def __init__(
@@ -133,11 +128,9 @@ class RemoteWebSearch:
         api_key: str | None = None,
         timeout_seconds: float = 5.0,
         max_retries: int = 1,
-        resolve: Resolve = system_addresses,
     ) -> None:
         self._provider = provider
         self._timeout_seconds = timeout_seconds
-        self._resolve = resolve
         self._service = RemoteService(
             (base_url or provider.base_url or "").rstrip("/").removesuffix(provider.path),
             api_key=api_key,
@@ -160,11 +153,9 @@ class RemoteWebSearch:
         words = search_words(query)
         if not words or limit < 1:
             return Ok(WebPages())
-        seconds = self._timeout_seconds if timeout is None else timeout
-        until = time.monotonic() + seconds
         try:
-            found = self._ask(words, limit, seconds - min(LOOKUP_SECONDS, seconds * LOOKUP_SHARE))
-            return Ok(self._checked(found, limit, until))
+            found = self._ask(words, limit, self._timeout_seconds if timeout is None else timeout)
+            return Ok(_on_the_web(found, limit))
         except RAGError as error:
             return Err(error)
 
@@ -198,38 +189,6 @@ class RemoteWebSearch:
             raise self._service.error("its answer holds no list of results", status=200, hint="Check `web.base_url`.")
         return [item for item in items if isinstance(item, dict)]
 
-    def _checked(self, found: Sequence[WebPage], limit: int, until: float) -> WebPages:
-        """Those on the public web, each address once."""
-        by_url: dict[str, WebPage] = {}
-        for page in found:
-            by_url.setdefault(page.url, page)
-        pages = list(by_url.values())
-        hosts = [public_host(page.url) for page in pages]
-        refusals = self._look_up({host for host in hosts if not isinstance(host, Refusal)}, until)
-        dropped: Counter[Refusal] = Counter()
-        kept = []
-        for page, host in zip(pages, hosts, strict=True):
-            refusal = host if isinstance(host, Refusal) else refusals[host]
-            if refusal is not None:
-                dropped[refusal] += 1
-            elif page.title or page.text:
-                kept.append(page)
-        if not kept and dropped[Refusal.UNKNOWN_NAME]:
-            raise self._service.error(
-                f"its {len(pages)} results were left out, for their names could not be looked up",
-                hint="Check the name service of this machine.",
-            )
-        return WebPages(tuple(kept[:limit]), dict(dropped))
-
-    def _look_up(self, hosts: set[str], until: float) -> dict[str, Refusal | None]:
-        """Why each host is refused, if it is."""
-        names = sorted(hosts)
-        outcomes = each_in_time([partial(self._resolve, name) for name in names], until - time.monotonic())
-        return {
-            name: Refusal.UNKNOWN_NAME if isinstance(outcome, Failed) else judge_addresses(outcome.value)
-            for name, outcome in zip(names, outcomes, strict=True)
-        }
-
 
 def load_web_search(
     provider: str,
@@ -238,7 +197,6 @@ def load_web_search(
     api_key: str | None = None,
     timeout_seconds: float = 5.0,
     max_retries: int = 1,
-    resolve: Resolve = system_addresses,
 ) -> WebSearch | None:
     """The web search that the settings name, None for `none`; nothing is asked before it is used.
 
@@ -275,7 +233,6 @@ def load_web_search(
         api_key=api_key,
         timeout_seconds=timeout_seconds,
         max_retries=max_retries,
-        resolve=resolve,
     )
 
 
@@ -291,6 +248,22 @@ def search_words(query: str) -> str:
     cut = words[: MAX_QUERY_CHARS + 1]
     # Japanese has no blanks to cut at.
     return cut.rsplit(" ", 1)[0] if " " in cut else cut[:MAX_QUERY_CHARS]
+
+
+def _on_the_web(found: Sequence[WebPage], limit: int) -> WebPages:
+    """Those on the public web, each address once."""
+    by_url: dict[str, WebPage] = {}
+    for page in found:
+        by_url.setdefault(page.url, page)
+    dropped: Counter[Refusal] = Counter()
+    kept = []
+    for page in by_url.values():
+        host = public_host(page.url)
+        if isinstance(host, Refusal):
+            dropped[host] += 1
+        elif page.title or page.text:
+            kept.append(page)
+    return WebPages(tuple(kept[:limit]), dict(dropped))
 
 
 def _page(item: Mapping[str, Any], texts: Sequence[str]) -> WebPage:

@@ -35,7 +35,6 @@ __all__ = [
     "Status",
     "Trickle",
     "WebProtocol",
-    "public_names",
     "serve_reranker",
     "serve_web_search",
 ]
@@ -166,11 +165,6 @@ def serve_web_search(
 
     with _serve(script, honest) as service:
         yield service
-
-
-def public_names(host: str) -> Sequence[str]:
-    """Every name is on the public web: stands in for the name service where there is no internet."""
-    return ["2606:2800:21f:cb07:6820:80da:af6b:8b2c", "93.184.215.14"] if host else []
 
 
 def shared_words(question: str, passage: str) -> float:
