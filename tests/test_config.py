@@ -13,11 +13,9 @@ from pydantic import SecretStr, ValidationError
 
 from hybridrag.config import MASK, LoadedSettings, Settings, load_settings, setting_leaves
 from hybridrag.errors import InvalidSettings, RAGError
-from hybridrag.parts import make_knobs, make_reader
+from hybridrag.parts import make_reader
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
-from hybridrag.search.grade import Bounds
-from hybridrag.search.hop import Hopping
-from hybridrag.types.queries import QueryType
+from hybridrag.types.queries import QueryType, SearchWeights
 
 SECRET = "sk-do-not-show-me"  # noqa: S105 (the tests prove that it never shows)
 
@@ -396,12 +394,13 @@ class TestTuned:
     """What `hybridrag tune` turns."""
 
     def test_weights_by_kind_of_question_are_the_recommended_ones_until_set(self, project: Path) -> None:
-        weights = make_knobs(load_settings(env={}).settings).weights
-        assert weights == DEFAULT_WEIGHTS
+        usual = load_settings(env={}).settings.search.weights
+        assert {kind: usual.of(kind) for kind in QueryType} == DEFAULT_WEIGHTS
+        assert usual.of(QueryType.GLOBAL) == SearchWeights(keyword=0.2, semantic=0.3, graph=0.5)
         text = "[search.weights.global]\nkeyword = 0.1\nsemantic = 0.1\ngraph = 0.8\n"
-        knobs = make_knobs(from_file(project, text).settings)
-        assert knobs.weights[QueryType.GLOBAL].graph == 0.8
-        assert knobs.weights[QueryType.LOCAL] == DEFAULT_WEIGHTS[QueryType.LOCAL]
+        chosen = from_file(project, text).settings.search.weights
+        assert chosen.of(QueryType.GLOBAL).graph == 0.8
+        assert chosen.of(QueryType.LOCAL) == DEFAULT_WEIGHTS[QueryType.LOCAL]
 
     def test_weights_that_do_not_add_up_are_one_sentence(self, project: Path) -> None:
         error = refused(write(project, "[search.weights.local]\nkeyword = 0.9\n"))
@@ -436,24 +435,6 @@ class TestTuned:
     )
     def test_each_is_checked(self, key: str, value: float, expected: str) -> None:
         assert f"must be {expected}" in str(refused(overrides={key: value}))
-
-    def test_every_one_reaches_the_search(self) -> None:
-        overrides: dict[str, object] = {
-            "search.candidates": 200,
-            "search.candidates_per_result": 3,
-            "search.min_relevance": 0.5,
-            "search.walk": {"steps": 2, "start_from": 4, "max_shared": 10, "in_passing": 0.9, "own_share": 0.1},
-            "rerank.read_blend": 0.6,
-            "verify.correct_from": 0.6,
-            "verify.incorrect_until": 0.2,
-        }
-        knobs = make_knobs(load_settings(env={}, overrides=overrides).settings)
-        assert (knobs.candidates, knobs.candidates_per_result, knobs.min_relevance) == (200, 3, 0.5)
-        assert (knobs.steps, knobs.hopping) == (2, Hopping(4, 10, 0.9, 0.1))
-        assert (knobs.closer.share, knobs.checking.bounds, knobs.checking.steps) == (0.6, Bounds(0.6, 0.2), 2)
-        usual = make_knobs(load_settings(env={}).settings)
-        assert (usual.candidates, usual.min_relevance) == (100, 0.3)
-        assert (usual.steps, usual.hopping, usual.checking.bounds) == (1, Hopping(), Bounds())
 
 
 def test_the_larger_model_reads_where_the_settings_name_it_and_any_other_name_is_refused() -> None:

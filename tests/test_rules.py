@@ -16,7 +16,6 @@ from hybridrag.errors import InvalidQuery
 from hybridrag.queries.plan import default_weights, settle_type
 from hybridrag.search.fuse import fuse, rrf_score
 from hybridrag.search.grade import grade, verdict
-from hybridrag.search.select import filter_by_min_relevance
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId
 from hybridrag.types.parse import parse_query
 from hybridrag.types.queries import (
@@ -165,11 +164,6 @@ def test_br_006_an_empty_list_of_files_means_all_files() -> None:
     assert SearchFilters(file_ids=()).file_ids is None
     assert SearchFilters(file_ids=()).selects_all
     assert not SearchFilters(file_ids=(FileId.derived("a"),)).selects_all
-
-
-def test_br_007_results_below_the_least_relevance_are_left_out() -> None:
-    below, at, above = (item(RelevanceScore(combined=combined)) for combined in (0.29, 0.30, 0.31))
-    assert filter_by_min_relevance([below, at, above], SearchFilters().min_relevance) == [at, above]
 
 
 def test_br_008_a_range_begins_before_it_ends_or_is_one_moment() -> None:

@@ -38,7 +38,6 @@ from hybridrag.parts import (
     make_embedder,
     make_extractor,
     make_judge,
-    make_knobs,
     make_limits,
     make_llm,
     make_reader,
@@ -564,14 +563,14 @@ class Engine:
             embedder=self.embedder,
             linker=TitleLinker(),
             reranker=(lambda: reranker) if reranker else make_reranker(settings, self._store, self.embedder),
-            closer=(lambda: reader) if settings.rerank.provider == "auto" and reranker is None else None,
+            second_reranker=(lambda: reader) if settings.rerank.provider == "auto" and reranker is None else None,
             reader=reader,
             classifier=None if settings.search.classifier == "rules" else llm,
             judge=judge or make_judge(settings, llm),
             llm=llm,
             web=web or make_web_search(settings),
         )
-        searcher = Searcher(self._store, parts, make_knobs(settings))
+        searcher = Searcher(self._store, parts, settings)
         answerer = Answerer(searcher.search, reader, llm=llm, timeout=settings.llm.timeout_seconds)
         return searcher, answerer
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from hybridrag.config import Settings, Weights, WeightSettings
+from hybridrag.config import Settings
 from hybridrag.documents.limits import ReadLimits
 from hybridrag.errors import InvalidSettings
 from hybridrag.evaluate.support import LlmJudge as SupportByLlm
@@ -21,17 +21,10 @@ from hybridrag.models.own_reranker import OwnReranker, Size
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.models.token_vectors import packer_for
 from hybridrag.protocols import Candidate, Embedder, Judge, Llm, ModelInfo, Question, Reranker, Store, WebSearch
-from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.result import Err, Ok, Result
-from hybridrag.search.grade import Bounds
-from hybridrag.search.hop import Hopping
 from hybridrag.search.judge import LocalJudge
 from hybridrag.search.late import LateInteraction
-from hybridrag.search.rerank import Looking
-from hybridrag.search.search import SearchKnobs
-from hybridrag.search.verify import Checking
 from hybridrag.types.documents import Chunk
-from hybridrag.types.queries import QueryType, SearchWeights
 
 EXTRACTORS = {"neural": "combined"}
 """What the settings call it -> what the graph calls it, where they differ."""
@@ -103,59 +96,6 @@ def make_extractor(settings: Settings, index: Path, *, written: str | None, llm:
     if setting == "auto" and written == light.name:
         return light
     return choose_extractor(EXTRACTORS.get(setting, setting))
-
-
-def make_knobs(settings: Settings) -> SearchKnobs:
-    """How to search, as `[search]`, `[rerank]`, `[verify]` and `[web]` say.
-
-    Raises:
-        InvalidSettings: the file of synonyms cannot be read.
-    """
-    chosen, rerank = settings.search, settings.rerank
-    return SearchKnobs(
-        min_confidence=chosen.min_confidence,
-        fusion=chosen.fusion,
-        rrf_k=chosen.rrf_k,
-        candidates=chosen.candidates,
-        candidates_per_result=chosen.candidates_per_result,
-        min_relevance=chosen.min_relevance,
-        weights=_weights(chosen.weights),
-        steps=chosen.walk.steps,
-        hopping=Hopping(
-            start_from=chosen.walk.start_from,
-            max_shared=chosen.walk.max_shared,
-            in_passing=chosen.walk.in_passing,
-            own_share=chosen.walk.own_share,
-        ),
-        deadline=chosen.deadline_seconds,
-        cache_size=chosen.cache_size,
-        expand=chosen.expand,
-        synonyms=load_synonyms(chosen.synonyms) if chosen.synonyms else default_synonyms(),
-        looking=Looking(top_k=rerank.top_k, share=rerank.blend, timeout=rerank.timeout_seconds),
-        closer=Looking(top_k=rerank.read_k, share=rerank.read_blend, timeout=rerank.timeout_seconds),
-        checking=Checking(
-            max_rounds=settings.verify.max_rounds,
-            deadline=settings.verify.deadline_seconds,
-            judge_timeout=settings.llm.timeout_seconds,
-            web_results=settings.web.max_results,
-            web_timeout=settings.web.timeout_seconds,
-            bounds=Bounds(settings.verify.correct_from, settings.verify.incorrect_until),
-            caution=settings.verify.caution,
-            steps=chosen.walk.steps,
-        ),
-    )
-
-
-def _weights(chosen: WeightSettings) -> dict[QueryType, SearchWeights]:
-    by_type: dict[QueryType, Weights] = {
-        QueryType.LOCAL: chosen.local,
-        QueryType.GLOBAL: chosen.global_,
-        QueryType.RELATIONSHIP: chosen.relationship,
-        QueryType.HYBRID: chosen.hybrid,
-    }
-    return {
-        kind: SearchWeights(keyword=it.keyword, semantic=it.semantic, graph=it.graph) for kind, it in by_type.items()
-    }
 
 
 def make_reranker(

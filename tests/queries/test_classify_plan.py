@@ -6,15 +6,12 @@ import pytest
 
 from hybridrag.queries.classify import classify
 from hybridrag.queries.plan import (
-    DEADLINES,
     MAX_CANDIDATES,
     MIN_CANDIDATES,
-    GraphMode,
     candidates_for,
     default_weights,
     make_plan,
 )
-from hybridrag.steps import Step
 from hybridrag.types.queries import QueryType, SearchOptions, SearchQuery, SearchStrategy, SearchWeights
 
 COMPARE = "Compare React and Vue"
@@ -24,15 +21,12 @@ def test_the_classifier_decides_where_the_query_says_nothing() -> None:
     plan = make_plan(SearchQuery(text=COMPARE), classify(COMPARE))
     assert (plan.type, plan.type_from) == (QueryType.RELATIONSHIP, "classifier")
     assert (plan.weights, plan.weights_from) == (default_weights(QueryType.RELATIONSHIP), "type")
-    assert plan.strategies == (SearchStrategy.KEYWORD, SearchStrategy.SEMANTIC, SearchStrategy.GRAPH)
-    assert plan.deadlines is DEADLINES
 
 
 def test_a_type_in_the_query_wins_and_brings_its_weights() -> None:
     plan = make_plan(SearchQuery(text=COMPARE, type=QueryType.GLOBAL), classify(COMPARE))
     assert (plan.type, plan.type_from) == (QueryType.GLOBAL, "query")
     assert plan.weights == default_weights(QueryType.GLOBAL)
-    assert plan.graph_mode is GraphMode.COMMUNITY
 
 
 def test_hybrid_in_the_query_leaves_the_type_to_the_classifier() -> None:
@@ -48,7 +42,6 @@ def test_weights_in_the_query_win_even_when_they_equal_the_default() -> None:
 def test_a_search_that_does_not_run_weighs_nothing_and_the_rest_is_scaled_to_one() -> None:
     options = SearchOptions(strategies=(SearchStrategy.GRAPH, SearchStrategy.KEYWORD))
     plan = make_plan(SearchQuery(text=COMPARE, options=options), classify(COMPARE))
-    assert plan.strategies == (SearchStrategy.KEYWORD, SearchStrategy.GRAPH)
     assert plan.weights.keyword == pytest.approx(0.25)
     assert plan.weights.semantic == 0
     assert plan.weights.graph == pytest.approx(0.75)
@@ -57,7 +50,6 @@ def test_a_search_that_does_not_run_weighs_nothing_and_the_rest_is_scaled_to_one
 def test_a_mode_is_one_search_with_all_the_weight() -> None:
     options = SearchOptions.model_validate({"mode": "keyword"})
     plan = make_plan(SearchQuery(text=COMPARE, options=options), classify(COMPARE))
-    assert plan.strategies == (SearchStrategy.KEYWORD,)
     assert plan.weights.keyword == 1
 
 
@@ -73,34 +65,6 @@ def test_later_pages_fetch_what_the_earlier_ones_showed_as_well() -> None:
     assert make_plan(SearchQuery(text=COMPARE, options=options), None).candidates == 120
 
 
-@pytest.mark.parametrize(
-    ("question", "mode"),
-    [
-        ("Who is Ana Costa?", GraphMode.ENTITY),
-        ("Summarise the whole meeting", GraphMode.COMMUNITY),
-        ("Compare React and Vue", GraphMode.RELATION),
-        ("東京と大阪の関係", GraphMode.RELATION),
-        ("When was the director of The Quiet Harbour born?", GraphMode.WALK),
-        ("Summarise the report on Acme and tell me who wrote it", GraphMode.WALK),
-        ("???", GraphMode.WALK),
-    ],
-)
-def test_the_graph_is_searched_as_the_question_needs(question: str, mode: GraphMode) -> None:
-    assert make_plan(SearchQuery(text=question), classify(question)).graph_mode is mode
-
-
-def test_a_relationship_that_only_the_caller_sees_is_searched_between_names() -> None:
-    query = SearchQuery(text="Ana Costa, Ben Okoro", type=QueryType.RELATIONSHIP)
-    assert make_plan(query, None).graph_mode is GraphMode.RELATION
-
-
 def test_without_a_classification_the_plan_is_hybrid() -> None:
     plan = make_plan(SearchQuery(text=COMPARE), None)
     assert (plan.type, plan.weights) == (QueryType.HYBRID, default_weights(QueryType.HYBRID))
-    assert plan.graph_mode is GraphMode.WALK
-
-
-def test_deadlines_can_be_given_and_every_search_has_one() -> None:
-    own = {Step.GRAPH: 0.1}
-    assert make_plan(SearchQuery(text=COMPARE), None, deadlines=own).deadlines == own
-    assert {Step.KEYWORD, Step.SEMANTIC, Step.GRAPH, Step.RERANK} <= DEADLINES.keys()

@@ -16,9 +16,7 @@ from hybridrag.errors import ModelUnavailable, ProviderError, StoreCorrupt
 from hybridrag.graph.linker import TitleLinker
 from hybridrag.protocols import Candidate, Judgement, Passages, Question, Reranking, WebPage
 from hybridrag.result import Err, Ok, Result
-from hybridrag.search.rerank import Looking
-from hybridrag.search.search import Searcher, SearchKnobs, SearchParts
-from hybridrag.search.verify import Checking
+from hybridrag.search.search import Searcher, SearchParts
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.llms import ScriptedLlm
@@ -94,15 +92,21 @@ def refuses(*_: object, **__: object) -> Result[Any]:
     return Err(ProviderError("service", "it is down"))
 
 
+IMPATIENT = load_settings(
+    env={},
+    overrides={
+        "search.deadline_seconds": LATE,
+        "rerank.timeout_seconds": LATE,
+        "verify.deadline_seconds": 2.0,
+        "llm.timeout_seconds": LATE,
+        "web.timeout_seconds": LATE,
+    },
+).settings
+
+
 def run(engine: Engine, *, store: Any = None, embedder: Any = None, crag: bool = True, **parts: Any) -> SearchResult:
     chosen = SearchParts(embedder=lambda: embedder or HashEmbedder(), linker=TitleLinker(), **parts)
-    knobs = SearchKnobs(
-        deadline=LATE,
-        looking=Looking(timeout=LATE),
-        checking=Checking(deadline=2.0, judge_timeout=LATE, web_timeout=LATE),
-        cache_size=8,
-    )
-    searcher = Searcher(store or engine._store, chosen, knobs)
+    searcher = Searcher(store or engine._store, chosen, IMPATIENT)
     began = time.monotonic()
     result = searcher.search(make_query(QUESTION, {"crag_enabled": crag}), explain=True)
     assert time.monotonic() - began < ON_TIME
@@ -277,7 +281,7 @@ def nonsense(*_: object) -> Result[list[WebPage]]:
 @pytest.mark.parametrize("fault", [refuses, breaks, hangs, nonsense])
 def test_a_web_search_with_a_fault_adds_nothing(engine: Engine, fault: Any) -> None:
     chosen = SearchParts(embedder=HashEmbedder, linker=TitleLinker(), web=Part(fault))
-    searcher = Searcher(engine._store, chosen, SearchKnobs(checking=Checking(web_timeout=LATE)))
+    searcher = Searcher(engine._store, chosen, IMPATIENT)
     asked = make_query("Who won the chess championship of Atlantis?", {"crag_enabled": True})
     result = searcher.search(asked, explain=True)
     assert all(item.sources.external_url is None for item in result.results)
@@ -315,7 +319,7 @@ def test_an_answer_in_which_something_failed_is_not_kept(engine: Engine) -> None
         return refuses() if len(calls) == 1 else Ok(Reranking((0.5,) * len(candidates), "m"))
 
     chosen = SearchParts(embedder=HashEmbedder, linker=TitleLinker(), reranker=lambda: Part(sometimes))
-    searcher = Searcher(engine._store, chosen, SearchKnobs(cache_size=8))
+    searcher = Searcher(engine._store, chosen, IMPATIENT)
     asked = make_query(QUESTION, {})
     assert searcher.search(asked).results[0].relevance.rerank is None
     assert searcher.search(asked).results[0].relevance.rerank == 0.5

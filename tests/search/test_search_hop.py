@@ -13,7 +13,7 @@ from hybridrag.engine import Engine
 from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.names import name_key
 from hybridrag.search.blend import blend, own_scores, seed_weights
-from hybridrag.search.hop import IN_PASSING, Seed, Trail, find_seeds, hop, seeds_by_name
+from hybridrag.search.hop import WALK, Seed, Trail, find_seeds, hop, seeds_by_name
 from hybridrag.search.named import find_named, named_first
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
@@ -61,7 +61,7 @@ def test_a_title_leads_on_more_surely_than_a_shared_name(engine: Engine, keys: d
     assert trails[keys["quist.md"]].strength == pytest.approx(1.0)
     # Two chunks mention Norrhamn, and the one that it is reached from is half as good as the best.
     assert trails[keys["school.md"]].via == "Norrhamn"
-    assert trails[keys["school.md"]].strength == pytest.approx(0.5 * IN_PASSING / math.log2(2))
+    assert trails[keys["school.md"]].strength == pytest.approx(0.5 * WALK.in_passing / math.log2(2))
     assert keys["bread.md"] not in trails
 
 
@@ -72,7 +72,7 @@ def test_a_chunk_that_begins_with_the_shared_name_is_more_likely_about_it(engine
     passing = hop(store.graph, own)[there]
     about = hop(store.graph, own, communities=store.communities)[there]
     assert about.via == passing.via == "Elvira Quist"
-    assert about.strength == pytest.approx(passing.strength / IN_PASSING)
+    assert about.strength == pytest.approx(passing.strength / WALK.in_passing)
 
 
 def test_what_a_chunk_names_first_is_told_by_where_it_stands(engine: Engine, keys: dict[str, int]) -> None:

@@ -60,9 +60,12 @@ def test_as_many_candidates_are_handed_in_as_the_settings_say(index: Engine) -> 
     assert more.strategies.keyword.result_count == 30
 
 
-def test_a_query_without_a_bound_takes_that_of_the_settings(index: Engine) -> None:
+def test_br_007_results_below_the_bound_of_the_query_or_else_of_the_settings_are_left_out(
+    index: Engine,
+) -> None:
     usual, strict = search(index), search(index, search__min_relevance=0.6)
     assert 0 < strict.total_count < usual.total_count
+    assert all(item.relevance.combined >= 0.6 for item in strict.results)
     assert strict.query.filters.min_relevance == 0.6
     own = SearchQuery(text=QUESTION, filters=SearchFilters(min_relevance=0.3))
     assert search(index, own, search__min_relevance=0.6).query.filters.min_relevance == 0.3

@@ -21,7 +21,7 @@ from hybridrag.search.blend import base_scores, blend, own_scores, stretched
 from hybridrag.search.hop import Seed, Trail, path_score
 from hybridrag.search.present import show
 from hybridrag.search.retrieve import Ask, Found, Ranked
-from hybridrag.search.search import Searcher, SearchKnobs, SearchParts
+from hybridrag.search.search import Searcher, SearchParts
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.parse import make_query
@@ -135,7 +135,7 @@ def test_a_chunk_that_is_removed_during_a_search_is_left_out() -> None:
 
     query = make_query("harbour", {})
     understood: Any = None
-    ask = Ask(query, query.text, understood, query.options.weights)
+    ask = Ask(query, query.text, understood, query.options.weights, depth=20, hops=1)
     gone = Ranked(7, 1.0, 1.0, hit=Hit("c", 1.0, key=7))
     store: Any = Emptied()
     assert show(store, Found(ask, Question(query.text)), [gone]) == []
@@ -228,7 +228,8 @@ def test_a_search_that_fails_or_is_late_is_named_and_the_others_answer(
     from hybridrag.graph.linker import TitleLinker
     from hybridrag.types.parse import parse_query
 
-    searcher = Searcher(engine._store, SearchParts(lambda: embedder, TitleLinker()), SearchKnobs(deadline=0.2))
+    chosen = load_settings(env={}, overrides={"search.deadline_seconds": 0.2}).settings
+    searcher = Searcher(engine._store, SearchParts(lambda: embedder, TitleLinker()), chosen)
     result = searcher.search(parse_query("harbour fee"), explain=True)
     searcher.close()
     assert reason in (result.strategies.semantic.error or "")

@@ -18,7 +18,7 @@ from hybridrag.language.words import keywords
 from hybridrag.queries.decide import Decision, decide
 from hybridrag.queries.find_names import MAX_NAMES, settled
 from hybridrag.queries.find_sides import english_sides, japanese_sides
-from hybridrag.queries.plan import MIN_CONFIDENCE, default_weights, settle_type
+from hybridrag.queries.plan import DEFAULTS, default_weights, settle_type
 from hybridrag.queries.read_question import KnownNames, Reading, read_question
 from hybridrag.queries.signals import Span
 from hybridrag.types.queries import QueryClassification, QueryType, RelationHint
@@ -31,7 +31,7 @@ MAX_NAMES_SHOWN = 3
 
 
 def classify(
-    text: str, *, min_confidence: float = MIN_CONFIDENCE, known_names: KnownNames | None = None
+    text: str, *, min_confidence: float = DEFAULTS.min_confidence, known_names: KnownNames | None = None
 ) -> QueryClassification:
     """The type of a question, how sure that is, and the names and keywords in it; any text gets an answer.
 

@@ -13,7 +13,7 @@ from hybridrag.errors import RAGError
 from hybridrag.language.normalise import fold
 from hybridrag.protocols import Llm, Message
 from hybridrag.queries.classify import MAX_CHARACTERS, classify
-from hybridrag.queries.plan import MIN_CONFIDENCE, default_weights, settle_type
+from hybridrag.queries.plan import DEFAULTS, default_weights, settle_type
 from hybridrag.queries.read_question import KnownNames
 from hybridrag.result import Err
 from hybridrag.types.queries import QueryClassification, QueryType, RelationHint, Score
@@ -94,7 +94,7 @@ def classify_with_llm(
     text: str,
     llm: Llm,
     *,
-    min_confidence: float = MIN_CONFIDENCE,
+    min_confidence: float = DEFAULTS.min_confidence,
     known_names: KnownNames | None = None,
     timeout: float = TIMEOUT,
 ) -> Classified:

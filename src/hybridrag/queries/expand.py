@@ -125,29 +125,6 @@ def _spelled(word: str) -> tuple[str, str]:
     return plain, plain.casefold()
 
 
-def expand_query(query: str, synonyms: Mapping[str, Sequence[str]], *, limit: int = MAX_EXPANSIONS) -> tuple[str, ...]:
-    """The question first, then once per known synonym with that word replaced, without repeats; at most `limit`.
-
-    ("car price", {"car": ["automobile"]}) -> ("car price", "automobile price")
-
-    Words match without regard to case. A word of letters or of katakana matches only as a whole word; other
-    Japanese has no boundary between words, so it matches anywhere.
-    """
-    folded = query.casefold()
-    expansions = {query: None}
-    for word, alternatives in synonyms.items():
-        # A graph knows thousands of aliases, and nearly all of them are not in the question.
-        if not word.strip() or word.strip().casefold() not in folded:
-            continue
-        pattern = _whole_word(word.strip())
-        for alternative in alternatives:
-            # A replacement string would interpret backslashes.
-            expanded = pattern.sub(alternative.replace("\\", r"\\"), query)
-            if expanded.strip():
-                expansions[expanded] = None
-    return tuple(expansions)[: max(1, limit)]
-
-
 def _whole_word(word: str, *, apart: str | None = None) -> re.Pattern[str]:
     before = f"(?<!{run})" if (run := _run_of(word[0], apart)) else ""
     after = f"(?!{run})" if (run := _run_of(word[-1], apart)) else ""

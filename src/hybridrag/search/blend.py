@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybridrag.search.hop import OWN_SHARE, Seed, Trail, path_score
+from hybridrag.search.hop import WALK, Seed, Trail, path_score
 from hybridrag.types.queries import SearchWeights
 
 LOWEST_SHOWN = 0.3
@@ -117,7 +117,7 @@ def blend(
     seeds: Sequence[Seed] = (),
     trails: Mapping[int, Trail] | None = None,
     *,
-    own_share: float = OWN_SHARE,
+    own_share: float = WALK.own_share,
 ) -> list[Blended]:
     """All candidates, best first; ties by key.
 

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from hybridrag.config import VerifySettings
 from hybridrag.protocols import Judgement
-from hybridrag.types.results import (
-    CORRECT_FROM,
-    INCORRECT_UP_TO,
-    CRAGScore,
-    CRAGVerdict,
-)
+from hybridrag.types.results import CRAGScore, CRAGVerdict
+
+BR_016 = VerifySettings()
+"""Its bounds are those of the rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Between which scores results are ambiguous: those of BR-016 unless the settings say otherwise."""
-
-    correct_from: float = CORRECT_FROM
-    incorrect_until: float = INCORRECT_UP_TO
-
-
-BR_016 = Bounds()
-
-
-def verdict(score: float, bounds: Bounds = BR_016) -> CRAGVerdict:
+def verdict(score: float, bounds: VerifySettings = BR_016) -> CRAGVerdict:
     """Correct from 0.7, incorrect up to 0.3, ambiguous between (BR-016); `bounds` are other such values.
 
     0.7 -> correct; 0.3 -> incorrect; 0.5 -> ambiguous
@@ -36,7 +22,7 @@ def verdict(score: float, bounds: Bounds = BR_016) -> CRAGVerdict:
     return CRAGVerdict.AMBIGUOUS
 
 
-def grade(score: float, bounds: Bounds = BR_016, *, refined_query: str | None = None) -> CRAGScore:
+def grade(score: float, bounds: VerifySettings = BR_016, *, refined_query: str | None = None) -> CRAGScore:
     """The grade of a probability of relevance; all but a correct one asks for a web search (BR-017).
 
     0.9 -> correct, confidence 0.9, no web search

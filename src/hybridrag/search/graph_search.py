@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hybridrag.config import WalkSettings
 from hybridrag.graph.community_views import view_communities
 from hybridrag.graph.names import name_key
 from hybridrag.protocols import Linker, StoreWithCommunities
-from hybridrag.queries.plan import GraphMode
 from hybridrag.search.blend import own_scores
 from hybridrag.search.entity_hits import asks_what_it_is, search_entities
-from hybridrag.search.hop import HOPPING, Hopping, Seed, Trail, find_seeds, hop, seeds_by_name
+from hybridrag.search.hop import Seed, Trail, find_seeds, hop, seeds_by_name
 from hybridrag.search.named import Named, find_named
 from hybridrag.search.relate import search_relations
 from hybridrag.search.themes import search_themes, theme_keys
@@ -54,10 +54,10 @@ FIRST_SHARE = 0.5
 class GraphSearch:
     """Searches the graph of one store. Thread-safe."""
 
-    def __init__(self, store: StoreWithCommunities, linker: Linker, hopping: Hopping = HOPPING) -> None:
+    def __init__(self, store: StoreWithCommunities, linker: Linker, walk: WalkSettings) -> None:
         self._store = store
         self._linker = linker
-        self._hopping = hopping
+        self._walk = walk
 
     def start(self, text: str, understood: Understood, filters: SearchFilters) -> GraphStart:
         """What needs the question alone; runs beside the other searches."""
@@ -67,12 +67,13 @@ class GraphSearch:
             seeds = find_seeds(graph, self._linker, text, rarity=rarity, filters=filters)
             names = dict.fromkeys([*found.extracted_entities, *(name.text for name in understood.names)])
             named = find_named(graph, self._linker, list(names), name_key=name_key, filters=filters)
+            related: list[Hit] = []
             if plan.type is QueryType.RELATIONSHIP:
                 # For a fact, a chunk that begins with a name is no better than its words: it did harm there.
                 communities = self._store.communities
-                seeds += seeds_by_name(graph, communities, self._linker, named, seeds, rarity=rarity, filters=filters)
-            related: list[Hit] = []
-            if plan.type is QueryType.RELATIONSHIP or plan.graph_mode is GraphMode.RELATION:
+                seeds += seeds_by_name(
+                    graph, communities, self._linker, named, seeds, rarity=rarity, filters=filters, walk=self._walk
+                )
                 related = search_relations(
                     self._store, named, text, hint=found.relation_hint, filters=filters, limit=plan.candidates
                 )
@@ -123,7 +124,7 @@ class GraphSearch:
 
     def _hop(self, own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters) -> dict[int, Trail]:
         graph, communities = self._store.graph, self._store.communities
-        return hop(graph, own, communities=communities, asked=asked, filters=filters, hopping=self._hopping)
+        return hop(graph, own, communities=communities, asked=asked, filters=filters, walk=self._walk)
 
     def _further(
         self, trails: Mapping[int, Trail], own: Mapping[int, float], asked: frozenset[int], filters: SearchFilters

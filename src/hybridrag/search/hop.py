@@ -10,46 +10,25 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hybridrag.config import WalkSettings
 from hybridrag.protocols import CommunityStore, GraphStore, Linker
 from hybridrag.search.named import Named, mentions_name, named_first
 from hybridrag.types.extraction import Link
 from hybridrag.types.queries import SearchFilters
 
-HOP_FROM = 8
-"""Passages that a hop starts from. More add noise: what a wrong passage leads to is wrong as well."""
-
-MAX_SHARED = 30
-"""An entity that more chunks mention than this is no trail to follow."""
-
 ENOUGH_IDF = 6.0
 """A name whose words' idf sum to this is as good as unique: one passage in 400."""
 
-IN_PASSING = 0.5
-"""What sharing a rare name counts where the chunk names another thing before it: it may be about that one."""
+WALK = WalkSettings()
+
+ASKED_ALREADY = 0.5
+"""What sharing an entity counts for when the question names it: the question leads there by itself."""
 
 LOOKED_INTO = 80
 """Chunks that are looked into for what they name first, those of the strongest trails. The rest count as in passing."""
 
 ASKED_ALREADY = 0.5
 """What sharing an entity counts for when the question names it: the question leads there by itself."""
-
-OWN_SHARE = 0.2
-"""How much of a path's strength depends on whether its end bears on the question itself. Little: the second passage of
-a chain often has no word of the question. Between 0.1 and 0.35 five sets of multi-hop questions, in English and
-Japanese and with and without titles, move by two points at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hopping:
-    """How boldly the graph is followed."""
-
-    start_from: int = HOP_FROM
-    max_shared: int = MAX_SHARED
-    in_passing: float = IN_PASSING
-    own_share: float = OWN_SHARE
-
-
-HOPPING = Hopping()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +92,7 @@ def seeds_by_name(
     *,
     rarity: Mapping[str, float],
     filters: SearchFilters | None = None,
+    walk: WalkSettings = WALK,
 ) -> list[Seed]:
     """The chunks that begin with something the question names, for names that are no title.
 
@@ -123,8 +103,8 @@ def seeds_by_name(
     name, the less each counts; one that is mentioned everywhere leads nowhere.
     """
     wanted = {key: name.name for name in named for key in name.entity_keys}
-    some = graph.some_mentions(sorted(wanted), MAX_SHARED + 1, filters=filters)
-    rare = {key: found for key, found in some.items() if 0 < len(found) <= MAX_SHARED}
+    some = graph.some_mentions(sorted(wanted), walk.max_shared + 1, filters=filters)
+    rare = {key: found for key, found in some.items() if 0 < len(found) <= walk.max_shared}
     rows = graph.entities(sorted(rare), filters=filters)
     titled = [key for key, row in rows.items() if any(_overlap(seed.alias, row.norms) for seed in seeds)]
     untitled = {key: found for key, found in rare.items() if key in rows and key not in titled}
@@ -162,21 +142,21 @@ def hop(
     communities: CommunityStore | None = None,
     asked: frozenset[int] = frozenset(),
     filters: SearchFilters | None = None,
-    hopping: Hopping = HOPPING,
+    walk: WalkSettings = WALK,
 ) -> dict[int, Trail]:
     """Where the best passages lead in one step: the strongest trail to each chunk, from 0 to 1.
 
     `own` is each chunk's own score; `asked` are the entities that the question names. `communities` knows what a
     chunk names first; without it, every shared name counts as named in passing.
     """
-    best = sorted(own, key=lambda key: (-own[key], key))[: hopping.start_from]
+    best = sorted(own, key=lambda key: (-own[key], key))[: walk.start_from]
     if not best or own[best[0]] <= 0:
         return {}
     share = {key: own[key] / own[best[0]] for key in best}
     trails: dict[int, Trail] = {}
     _follow_links(graph, best, share, trails, filters)
-    shared = _shared_names(graph, best, share, asked, filters, most=hopping.max_shared)
-    _follow_names(graph, communities, shared, trails, filters, in_passing=hopping.in_passing)
+    shared = _shared_names(graph, best, share, asked, filters, most=walk.max_shared)
+    _follow_names(graph, communities, shared, trails, filters, in_passing=walk.in_passing)
     return trails
 
 
@@ -255,7 +235,7 @@ def _keep(trails: dict[int, Trail], key: int, trail: Trail) -> None:
         trails[key] = trail
 
 
-def path_score(trail: Trail, base: float, own_share: float = OWN_SHARE) -> float:
+def path_score(trail: Trail, base: float, own_share: float = WALK.own_share) -> float:
     """What a trail makes of a chunk whose own score is `base`.
 
     strength 0.8, base 0.5 -> 0.72

@@ -57,13 +57,9 @@ _THEME_WORDS = _words(
 )
 """What a question about the whole says of every collection: no passage has to say it."""
 
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|none|without|except|cannot)\b|n['’]t\b|ない|なかった|ません|ず、|以外|除く|除い", re.IGNORECASE
-)
 _QUOTED = re.compile('["“「『]([^"”」』]{2,60})["”」』]')
 _CAPITALISED = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z][\w'’.-]*(?:\s+(?:of\s+|the\s+|de\s+)?[A-Z][\w'’.-]*)*")
 _KATAKANA = re.compile("[ァ-ヴー]{3,}(?:・[ァ-ヴー]+)*")
-_DIGITS = re.compile(r"\d[\d,.]*\d|\d")
 
 
 def plain(text: str) -> str:
@@ -87,8 +83,6 @@ class Passage:
     plain: str
     terms: frozenset[str]
     sentences: tuple[Sentence, ...]
-    positions: Mapping[str, tuple[int, ...]]
-    """Where each term stands, counted in words."""
     analysed: Text
     """As the language layer sees it."""
     found: dict[Want, tuple[Find, ...]] = field(default_factory=dict, compare=False)
@@ -130,8 +124,6 @@ class Asked:
     names: tuple[Name, ...]
     want: Want
     language: str
-    negated: bool
-    numbers: tuple[str, ...]
 
     def coverage(self, there: Iterable[float]) -> float:
         """The share of what the question says, by weight, given how far each term is there."""
@@ -139,13 +131,6 @@ class Asked:
         if not total:
             return 0.0
         return sum(weight * share for weight, share in zip(self.weights, there, strict=True)) / total
-
-    def partial(self, there: Iterable[float], which: Sequence[float]) -> float:
-        """As `coverage`, of those terms alone whose entry in `which` is 1; 0 where there are none."""
-        total = sum(weight * counts for weight, counts in zip(self.weights, which, strict=True))
-        if not total:
-            return 0.0
-        return sum(w * share * counts for w, share, counts in zip(self.weights, there, which, strict=True)) / total
 
 
 def read_question(question: Question) -> Asked:
@@ -165,8 +150,6 @@ def read_question(question: Question) -> Asked:
         names=tuple(_name(name) for name in names_of(question)),
         want=wanted(text),
         language=detect(text),
-        negated=is_negated(text),
-        numbers=tuple(_DIGITS.findall(text)),
     )
 
 
@@ -198,11 +181,6 @@ def _name(text: str) -> Name:
     return Name(text, plain(text), tuple(query_terms(text)))
 
 
-def is_negated(text: str) -> bool:
-    """Whether a text says that something is not so."""
-    return _NEGATION.search(text) is not None
-
-
 @lru_cache(maxsize=_REMEMBERED)
 def read_passage(text: str) -> Passage:
     """The terms, sentences and finds of a passage; offsets count in the text as given.
@@ -215,14 +193,10 @@ def read_passage(text: str) -> Passage:
     spans = sentences(text)
     starts = [start for start, _ in spans]
     grouped: list[set[str]] = [set() for _ in spans]
-    positions: dict[str, list[int]] = {}
-    base = 0
     for at, unit in units:
         sentence = _place(starts, normal.starts[at])
         for part in unit.parts:
             grouped[sentence].add(part.term)
-            positions.setdefault(part.term, []).append(base + part.position)
-        base += unit.width
     for extra in extras:
         grouped[_place(starts, normal.starts[extra.start])].add(extra.term)
     return Passage(
@@ -232,7 +206,6 @@ def read_passage(text: str) -> Passage:
         sentences=tuple(
             Sentence(start, end, frozenset(terms)) for (start, end), terms in zip(spans, grouped, strict=True)
         ),
-        positions={term: tuple(where) for term, where in positions.items()},
         analysed=analysed,
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from pydantic import JsonValue
 
+from hybridrag.config import RerankSettings
 from hybridrag.errors import RAGError
 from hybridrag.protocols import Candidate, Reranker, Reranking, StoreWithCommunities
 from hybridrag.result import Err
@@ -35,15 +36,6 @@ GRACE = 0.25
 """Seconds past its own timeout after which a reranker is not waited for: it should have given up by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """How the reranker is used."""
-
-    top_k: int = 50
-    share: float = 0.7
-    timeout: float = 2.0
-
-
 class Order(Protocol):
     """What makes one order of the results' scores and of what a reranker says."""
 
@@ -61,50 +53,53 @@ class RerankStage:
         self,
         store: StoreWithCommunities,
         reranker: Callable[[], Reranker | None],
-        looking: Looking,
-        closer: tuple[Callable[[], Reranker | None], Looking] | None = None,
+        reader: Callable[[], Reranker] | None,
+        settings: RerankSettings,
     ) -> None:
         self._store = store
-        self._looks = [(reranker, looking), *([closer] if closer else [])]
+        self._reranker = reranker
+        self._reader = reader
+        self._settings = settings
 
     def rerank(self, found: Found, recorder: Recorder) -> None:
         """Put the best of `found` into a better order, or leave it as it is and say why.
 
         Either way a comparison then shows both of its sides.
         """
+        settings = self._settings
         with recorder.step(Step.RERANK) as note:
-            for load, looking in self._looks_at(found, note):
-                self._rerank(load, looking, found, note)
+            self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, found, note)
+            if self._reader is not None and (read_k := self._read_k(found, note)):
+                self._rerank(self._reader, read_k, settings.read_blend, add_reading, found, note)
             moved = show_both_sides(found)
             if moved:
                 note.details["sides"] = moved
 
-    def _looks_at(self, found: Found, note: Note) -> list[tuple[Callable[[], Reranker | None], Looking]]:
-        first, *closer = self._looks
-        if closer and is_statement(found.ask.text):
+    def _read_k(self, found: Found, note: Note) -> int:
+        """How many results a model reads."""
+        if is_statement(found.ask.text):
             # The model that reads was taught by questions: in front of a claim it put the wrong one of two first.
             note.details["unread"] = "A statement asks for no answer."
-            return [first]
-        if found.ask.query.options.crag_enabled:
-            # Whoever wants results corrected can wait for them to be read.
-            closer = [(load, replace(looking, top_k=max(READ, looking.top_k))) for load, looking in closer]
-        return [first, *((load, looking) for load, looking in closer if looking.top_k)]
+            return 0
+        # Whoever wants results corrected can wait for them to be read.
+        return max(READ, self._settings.read_k) if found.ask.query.options.crag_enabled else self._settings.read_k
 
-    def _rerank(self, load: Callable[[], Reranker | None], looking: Looking, found: Found, note: Note) -> None:
+    def _rerank(
+        self, load: Callable[[], Reranker | None], top_k: int, blend: float, order: Order, found: Found, note: Note
+    ) -> None:
         reranker = self._usable(load, found, note)
-        window = found.ranked[: looking.top_k]
+        window = found.ranked[:top_k]
         if reranker is None or not window:
             return
         # Late interaction goes by stored vectors; reading fifty texts for it took longer than comparing them.
         by_vector = isinstance(reranker, LateInteraction)
         candidates = [_unread(item) for item in window] if by_vector else candidates_of(self._store, window, found)
-        reranking = self._ask(reranker, found, candidates, looking, note)
+        reranking = self._ask(reranker, found, candidates, note)
         if reranking is None:
             return
         # A fact stands in the passage that answers; only a relation is answered by way of another passage.
         kind = found.ask.understood.plan.type
-        share = looking.share * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
-        order = blend_reranking if load is self._looks[0][0] else add_reading
+        share = blend * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
         ordered = _order(window, reranking.scores, share, order, bridges=kind is not QueryType.LOCAL)
         found.ranked = ordered + found.ranked[len(window) :]
         looks = note.details.setdefault("looks", [])
@@ -159,10 +154,8 @@ class RerankStage:
             return None
         return reranker
 
-    def _ask(
-        self, reranker: Reranker, found: Found, candidates: Sequence[Candidate], looking: Looking, note: Note
-    ) -> Reranking | None:
-        timeout = looking.timeout
+    def _ask(self, reranker: Reranker, found: Found, candidates: Sequence[Candidate], note: Note) -> Reranking | None:
+        timeout = self._settings.timeout_seconds
         work = partial(reranker.rerank, found.question, candidates, timeout=timeout)
         timed = Leg("rerank", work, seconds=timeout + GRACE).result()
         answer = timed.value

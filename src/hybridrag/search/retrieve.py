@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from hybridrag.config import SearchSettings
 from hybridrag.language.tokenise import query_terms
 from hybridrag.protocols import Embedder, Linker, Question, StoreWithCommunities, WebPage
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
@@ -17,7 +18,6 @@ from hybridrag.search.blend import LOWEST_SHOWN, Blended, base_scores, blend
 from hybridrag.search.duplicates import find_duplicates
 from hybridrag.search.fuse import Fused, fuse
 from hybridrag.search.graph_search import NOWHERE, GraphEnd, GraphSearch, GraphStart, weakened
-from hybridrag.search.hop import HOPPING, Hopping
 from hybridrag.search.keyword import KeywordSearch, bm25_score, search_keywords
 from hybridrag.search.parallel import Leg, Timed
 from hybridrag.search.record import Note, Recorder
@@ -28,9 +28,6 @@ from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
 from hybridrag.types.queries import QueryType, SearchQuery, SearchStrategy, SearchWeights
 from hybridrag.types.results import Hit, SearchResultType, StrategyMetric
-
-CANDIDATES = 100
-"""Chunks that each search hands in, so that the order of a page does not depend on which page it is."""
 
 DEDUPLICATED = 100
 """How many of the best are compared with one another."""
@@ -53,9 +50,9 @@ class Ask:
     """What is searched in this try."""
     understood: Understood
     weights: SearchWeights
-    depth: int = CANDIDATES
+    depth: int
     """Candidates of each search."""
-    hops: int = 1
+    hops: int
     """How many steps the graph is followed."""
     known: Question | None = None
     """The question with its vectors, where an earlier try made them for the same text."""
@@ -175,26 +172,17 @@ class Finder:
         store: StoreWithCommunities,
         embedder: Callable[[], Embedder],
         linker: Linker,
-        *,
-        fusion: str = "score",
-        rrf_k: int = 60,
-        deadline: float,
-        tokens: bool = False,
-        hopping: Hopping = HOPPING,
+        settings: SearchSettings,
     ) -> None:
         self._store = store
         self._embedder = embedder
-        self._graph = GraphSearch(store, linker, hopping)
-        self._own_share = hopping.own_share
-        self._fusion = fusion
-        self._rrf_k = rrf_k
-        self._deadline = deadline
-        self._tokens = tokens
+        self._graph = GraphSearch(store, linker, settings.walk)
+        self._settings = settings
 
     def find(self, ask: Ask, recorder: Recorder) -> Found:
         """Search three ways and rank; a search that fails or is late is named in the metrics, and the others answer."""
         question = Question(ask.text, ask.understood.classification)
-        found = Found(ask, question, by_score=self._fusion != "rrf")
+        found = Found(ask, question, by_score=self._settings.fusion != "rrf")
         self._search(found, recorder)
         self._rank(found, recorder)
         self._deduplicate(found, recorder)
@@ -205,7 +193,7 @@ class Finder:
     def _search(self, found: Found, recorder: Recorder) -> None:
         ask = found.ask
         enabled = ask.query.options.enabled
-        seconds = self._deadline
+        seconds = self._settings.deadline_seconds
         # The graph starts from the best chunks by word and meaning, so those two run in any case.
         keyword = Leg("keyword", lambda: self._keyword(ask), seconds=seconds)
         semantic = Leg("semantic", lambda: self._semantic(ask), seconds=seconds)
@@ -255,7 +243,7 @@ class Finder:
         if ask.known is not None and ask.known.pooled is not None:
             given, tokens = ask.known.pooled, ask.known.tokens
         elif given is None or ask.text != ask.query.text:
-            embedded = self._embedder().embed_query(ask.text, tokens=self._tokens)
+            embedded = self._embedder().embed_query(ask.text, tokens=True)
             given = embedded.pooled[0]
             tokens = embedded.tokens[0] if embedded.tokens else None
         near = self._store.search_vector(given, ask.depth, filters=ask.query.filters)
@@ -287,7 +275,6 @@ class Finder:
         found.start, found.end = weakened(started.value or GraphStart(), followed.value or NOWHERE, share, seeds=seeds)
         note = Note(
             details={
-                "mode": found.ask.understood.plan.graph_mode.value,
                 "named": [named.name for named in found.start.named if named.about],
                 "seeds": len(found.start.seeds),
                 "related": len(found.start.related),
@@ -303,29 +290,17 @@ class Finder:
 
     def _rank(self, found: Found, recorder: Recorder) -> None:
         with recorder.step(Step.FUSE) as note:
-            ranked = self._by_rank(found) if self._fusion == "rrf" else _by_score(found, self._own_share)
+            walk, k = self._settings.walk, self._settings.rrf_k
+            ranked = _by_score(found, walk.own_share) if found.by_score else _by_rank(found, k)
             hits = found.graph_hits()
             if hits:
                 ranked = [replace(item, hit=hits[item.key]) if item.key in hits else item for item in ranked]
             found.ranked = _with_nodes(found, _covering(found, ranked))
             note.details |= {
-                "method": self._fusion,
+                "method": self._settings.fusion,
                 "weights": found.ask.weights.model_dump(mode="json"),
                 "first": [item.arithmetic() for item in found.ranked[: found.ask.query.options.limit]],
             }
-
-    def _by_rank(self, found: Found) -> list[Ranked]:
-        led = found.led()
-        scores = {
-            SearchStrategy.KEYWORD: found.by_word,
-            SearchStrategy.SEMANTIC: found.semantic,
-            SearchStrategy.GRAPH: led,
-        }
-        rankings = {
-            name: [Hit(str(key), scores[name][key], key=key) for key in _best_first(scores[name])]
-            for name in found.metrics
-        }
-        return [_of_fused(item, led, found, self._rrf_k) for item in fuse(rankings, found.ask.weights, self._rrf_k)]
 
     def _deduplicate(self, found: Found, recorder: Recorder) -> None:
         with recorder.step(Step.DEDUPLICATE) as note:
@@ -355,6 +330,19 @@ def rarity_of(store: StoreWithCommunities, text: str) -> dict[str, float]:
     total = max(1, store.chunk_count())
     counts = store.document_frequency(terms)
     return {term: math.log((total + 1) / (counts.get(term, 0) + 0.5)) for term in terms}
+
+
+def _by_rank(found: Found, k: int) -> list[Ranked]:
+    led = found.led()
+    scores = {
+        SearchStrategy.KEYWORD: found.by_word,
+        SearchStrategy.SEMANTIC: found.semantic,
+        SearchStrategy.GRAPH: led,
+    }
+    rankings = {
+        name: [Hit(str(key), scores[name][key], key=key) for key in _best_first(scores[name])] for name in found.metrics
+    }
+    return [_of_fused(item, led, found, k) for item in fuse(rankings, found.ask.weights, k)]
 
 
 def _by_score(found: Found, own_share: float) -> list[Ranked]:

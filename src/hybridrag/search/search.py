@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from hybridrag.config import Settings
 from hybridrag.errors import InvalidQuery
 from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reader, Reranker, StoreWithCommunities, WebSearch
-from hybridrag.queries.plan import CANDIDATES_PER_RESULT, DEFAULT_WEIGHTS, MIN_CONFIDENCE
-from hybridrag.queries.synonyms import default_synonyms
 from hybridrag.search.cache import QueryCache
-from hybridrag.search.hop import HOPPING, Hopping
 from hybridrag.search.judge import READ, LocalJudge
 from hybridrag.search.present import page_of, show
 from hybridrag.search.record import Recorder, span
-from hybridrag.search.rerank import Looking, RerankStage
-from hybridrag.search.retrieve import CANDIDATES, Ask, Finder, Found
+from hybridrag.search.rerank import RerankStage
+from hybridrag.search.retrieve import Ask, Finder, Found
 from hybridrag.search.understand import Understander
-from hybridrag.search.verify import Checking, Verified, VerifyStage
+from hybridrag.search.verify import Verified, VerifyStage
 from hybridrag.steps import Step
-from hybridrag.types.queries import QueryType, SearchFilters, SearchQuery, SearchStrategy, SearchWeights
+from hybridrag.types.queries import SearchQuery, SearchStrategy
 from hybridrag.types.results import SearchResult, SearchStrategyMetrics, StrategyMetric
-
-MIN_RELEVANCE: float = SearchFilters.model_fields["min_relevance"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +29,8 @@ class SearchParts:
     embedder: Callable[[], Embedder]
     linker: Linker
     reranker: Callable[[], Reranker | None] = lambda: None
-    closer: Callable[[], Reranker | None] | None = None
-    """Looks at the very first results once more; a model that reads them."""
+    second_reranker: Callable[[], Reranker] | None = None
+    """Reads the very first results once more."""
     classifier: Llm | None = None
     """Classifies, where there is one; else the rules do."""
     judge: Judge | None = None
@@ -46,67 +42,23 @@ class SearchParts:
     web: WebSearch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchKnobs:
-    """How a search is planned, fused, reranked and verified: `[search]`, `[rerank]` and `[verify]` of the settings."""
-
-    min_confidence: float = MIN_CONFIDENCE
-    fusion: str = "score"
-    rrf_k: int = 60
-    candidates: int = CANDIDATES
-    """What the searches by words and by meaning hand in at least."""
-    candidates_per_result: int = CANDIDATES_PER_RESULT
-    min_relevance: float = MIN_RELEVANCE
-    """For queries that name none."""
-    weights: Mapping[QueryType, SearchWeights] = field(default_factory=lambda: DEFAULT_WEIGHTS)
-    """By the type of a question, for queries that name none."""
-    steps: int = 1
-    """Along the graph, from the best chunks."""
-    hopping: Hopping = HOPPING
-    deadline: float = 5.0
-    cache_size: int = 0
-    expand: bool = True
-    synonyms: Mapping[str, Sequence[str]] = field(default_factory=default_synonyms)
-    looking: Looking = field(default_factory=Looking)
-    closer: Looking = field(default_factory=lambda: Looking(top_k=2, share=0.4))
-    checking: Checking = field(default_factory=Checking)
-
-
 class Searcher:
     """Searches one index. Thread-safe."""
 
-    def __init__(self, store: StoreWithCommunities, parts: SearchParts, knobs: SearchKnobs | None = None) -> None:
-        knobs = knobs or SearchKnobs()
+    def __init__(self, store: StoreWithCommunities, parts: SearchParts, settings: Settings) -> None:
         self._store = store
-        self._knobs = knobs
-        self._cache: QueryCache[SearchResult] = QueryCache(knobs.cache_size)
-        self._understander = Understander(
-            store.graph,
-            synonyms=knobs.synonyms,
-            llm=parts.classifier,
-            min_confidence=knobs.min_confidence,
-            expanding=knobs.expand,
-            weights=knobs.weights,
-            per_result=knobs.candidates_per_result,
-        )
-        self._finder = Finder(
-            store,
-            parts.embedder,
-            parts.linker,
-            fusion=knobs.fusion,
-            rrf_k=knobs.rrf_k,
-            deadline=knobs.deadline,
-            tokens=True,
-            hopping=knobs.hopping,
-        )
-        closer = (parts.closer, knobs.closer) if parts.closer else None
-        self._reranker = RerankStage(store, parts.reranker, knobs.looking, closer)
+        self._settings = settings.search
+        self._cache: QueryCache[SearchResult] = QueryCache(settings.search.cache_size)
+        self._understander = Understander(store.graph, settings.search, parts.classifier)
+        self._finder = Finder(store, parts.embedder, parts.linker, settings.search)
+        self._reranker = RerankStage(store, parts.reranker, parts.second_reranker, settings.rerank)
+        read_k = settings.rerank.read_k
         self._verifier = VerifyStage(
             store,
             self._find,
-            lambda corrected: parts.judge or LocalJudge(parts.reader, first=READ if corrected else knobs.closer.top_k),
+            lambda corrected: parts.judge or LocalJudge(parts.reader, first=READ if corrected else read_k),
             LocalJudge(),
-            knobs.checking,
+            settings,
             llm=parts.llm,
             web=parts.web,
         )
@@ -137,8 +89,8 @@ class Searcher:
     def _search(self, query: SearchQuery, recorder: Recorder, began: float, *, explain: bool) -> SearchResult:
         understood = self._understander.understand(query, recorder)
         plan = understood.plan
-        depth = max(self._knobs.candidates, plan.candidates)
-        ask = Ask(query, query.text, understood, plan.weights, depth=depth, hops=self._knobs.steps)
+        depth = max(self._settings.candidates, plan.candidates)
+        ask = Ask(query, query.text, understood, plan.weights, depth=depth, hops=self._settings.walk.steps)
         verified = self._verifier.verify(self._find(ask, recorder), recorder)
         return self._result(query, verified, recorder, began, explain=explain)
 
@@ -187,7 +139,7 @@ class Searcher:
 
     def _bounded(self, query: SearchQuery) -> SearchQuery:
         """The query with the bound that holds: its own, else that of the settings."""
-        filters, least = query.filters, self._knobs.min_relevance
+        filters, least = query.filters, self._settings.min_relevance
         if "min_relevance" in filters.model_fields_set or filters.min_relevance == least:
             return query
         return query.model_copy(update={"filters": filters.model_copy(update={"min_relevance": least})})

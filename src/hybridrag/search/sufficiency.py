@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from hybridrag.config import VerifySettings
 from hybridrag.protocols import Judgement
 from hybridrag.types.results import SufficiencyEvaluation
 
-CAUTION = 0.6
-"""Refuses 13 % of held-out English questions wrongly, 8 % of Japanese ones (`python -m training.calibrate_reader`).
-On a mix in which three of four questions can be answered, errors are as many at any cut from .5 to .7."""
 
-
-def evaluate_sufficiency(judgement: Judgement, *, caution: float = CAUTION) -> SufficiencyEvaluation:
+def evaluate_sufficiency(judgement: Judgement, *, caution: float = VerifySettings().caution) -> SufficiencyEvaluation:
     """The judgement over all results: enough from the probability `caution` on.
 
     sufficient .9 -> sufficient, confidence .9; sufficient .36 -> not sufficient, confidence .64

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hybridrag.config import SearchSettings
 from hybridrag.errors import RAGError
 from hybridrag.graph.recognise import KnownName, recognise
 from hybridrag.protocols import GraphStore, Llm
 from hybridrag.queries.classify import classify
 from hybridrag.queries.classify_llm import classify_with_llm
 from hybridrag.queries.expand import Expansion, ExpansionSource, expand
-from hybridrag.queries.plan import CANDIDATES_PER_RESULT, DEFAULT_WEIGHTS, Plan, make_plan
+from hybridrag.queries.plan import Plan, make_plan
+from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.search.record import Note, Recorder
 from hybridrag.steps import Step
-from hybridrag.types.queries import QueryClassification, QueryType, SearchFilters, SearchQuery, SearchWeights
+from hybridrag.types.queries import QueryClassification, SearchFilters, SearchQuery
 
 MAX_SEARCHED = 4
 """Expansions searched beside the question. Each costs a keyword search, and the fifth has found nothing new."""
@@ -38,24 +40,11 @@ class Understood:
 class Understander:
     """Reads questions: by the rules, or by an LLM with the rules as its fallback. Thread-safe."""
 
-    def __init__(
-        self,
-        graph: GraphStore,
-        *,
-        synonyms: Mapping[str, Sequence[str]],
-        llm: Llm | None = None,
-        min_confidence: float,
-        expanding: bool = True,
-        weights: Mapping[QueryType, SearchWeights] | None = None,
-        per_result: int = CANDIDATES_PER_RESULT,
-    ) -> None:
+    def __init__(self, graph: GraphStore, settings: SearchSettings, llm: Llm | None = None) -> None:
         self._graph = graph
-        self._synonyms = synonyms
+        self._settings = settings
+        self._synonyms = load_synonyms(settings.synonyms) if settings.synonyms else default_synonyms()
         self._llm = llm
-        self._min_confidence = min_confidence
-        self._expanding = expanding
-        self._weights = weights or DEFAULT_WEIGHTS
-        self._per_result = per_result
 
     def understand(self, query: SearchQuery, recorder: Recorder) -> Understood:
         """What the question wants and how to search it; a graph or LLM that fails only takes its part away."""
@@ -63,7 +52,7 @@ class Understander:
         with recorder.step(Step.CLASSIFY) as note:
             names = self._names(query.text, filters, note)
             found = self._classify(query.text, names, note)
-            found = found.model_copy(update={"suggested_weights": self._weights[found.type]})
+            found = found.model_copy(update={"suggested_weights": self._settings.weights.of(found.type)})
             note.details |= {
                 "type": found.type.value,
                 "confidence": found.confidence,
@@ -76,13 +65,12 @@ class Understander:
             texts = tuple(dict.fromkeys(expansion.text for expansion in expansions))
             found = found.model_copy(update={"expanded_queries": texts})
         with recorder.step(Step.PLAN) as note:
-            plan = make_plan(query, found, weights_by_type=self._weights, per_result=self._per_result)
+            plan = make_plan(query, found, self._settings)
             note.details |= {
                 "type": plan.type.value,
                 "typeFrom": plan.type_from,
                 "weights": plan.weights.model_dump(mode="json"),
                 "weightsFrom": plan.weights_from,
-                "graphMode": plan.graph_mode.value,
                 "candidates": plan.candidates,
             }
         return Understood(found, plan, names, expansions)
@@ -100,8 +88,8 @@ class Understander:
 
         if self._llm is None:
             note.details["by"] = "rules"
-            return classify(text, min_confidence=self._min_confidence, known_names=known)
-        found = classify_with_llm(text, self._llm, min_confidence=self._min_confidence, known_names=known)
+            return classify(text, min_confidence=self._settings.min_confidence, known_names=known)
+        found = classify_with_llm(text, self._llm, min_confidence=self._settings.min_confidence, known_names=known)
         note.details["by"] = "rules" if found.degraded else self._llm.info.name
         if found.degraded:
             note.degrade(found.degraded)
@@ -110,7 +98,7 @@ class Understander:
     def _expand(
         self, text: str, names: Sequence[KnownName], filters: SearchFilters, note: Note
     ) -> tuple[Expansion, ...]:
-        if not self._expanding:
+        if not self._settings.expand:
             note.skip("Switched off.")
             return ()
         try:

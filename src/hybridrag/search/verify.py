@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from hybridrag.config import Settings
 from hybridrag.protocols import Candidate, Judge, Judgement, Llm, StoreWithCommunities, WebPage, WebSearch
 from hybridrag.queries.rewrite_llm import rewrite_with_llm
 from hybridrag.result import Err
 from hybridrag.search.blend import LOWEST_SHOWN
 from hybridrag.search.correct import Correction, Situation, next_correction
 from hybridrag.search.follow import find_leads, goes_by_way_of, is_about, missing_names
-from hybridrag.search.grade import BR_016, Bounds, grade, set_score
+from hybridrag.search.grade import grade, set_score
 from hybridrag.search.intent import match_intent
 from hybridrag.search.parallel import Leg
 from hybridrag.search.present import Extra, web_id
@@ -22,7 +23,7 @@ from hybridrag.search.refine import refine
 from hybridrag.search.rerank import candidates_of
 from hybridrag.search.retrieve import Ask, Found, Ranked, is_chunk, rarity_of
 from hybridrag.search.rewrite import rewrite_query
-from hybridrag.search.sufficiency import CAUTION, evaluate_sufficiency
+from hybridrag.search.sufficiency import evaluate_sufficiency
 from hybridrag.steps import Step
 from hybridrag.types.results import (
     CorrectiveAction,
@@ -48,22 +49,6 @@ sets of results is graded higher is chance, and the first one was ranked with th
 
 LEAST_OUTSIDE = 0.1
 """And at least so probably even where nothing inside bears on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checking:
-    """How results are verified."""
-
-    max_rounds: int = 2
-    deadline: float = 10.0
-    judge_timeout: float = 5.0
-    web_results: int = 5
-    web_timeout: float = 5.0
-    bounds: Bounds = BR_016
-    caution: float = CAUTION
-    """From which probability on the results suffice."""
-    steps: int = 1
-    """How far the first search followed the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +92,7 @@ class VerifyStage:
         find: Callable[[Ask, Recorder], Found],
         judge: Callable[[bool], Judge],
         fallback: Judge,
-        checking: Checking,
+        settings: Settings,
         *,
         llm: Llm | None = None,
         web: WebSearch | None = None,
@@ -116,7 +101,7 @@ class VerifyStage:
         self._find = find
         self._judge = judge
         self._fallback = fallback
-        self._checking = checking
+        self._settings = settings
         self._llm = llm
         self._web = web
 
@@ -138,7 +123,7 @@ class VerifyStage:
             intent = match_intent(question, candidates)
             note.details |= {"expected": intent.expected, "matched": intent.matched}
         with recorder.step(Step.SUFFICIENCY) as note:
-            sufficiency = evaluate_sufficiency(standing.judgement, caution=self._checking.caution)
+            sufficiency = evaluate_sufficiency(standing.judgement, caution=self._settings.verify.caution)
             note.details |= {"sufficient": sufficiency.is_sufficient, "confidence": round(sufficiency.confidence, 4)}
         crag = self._report(standing) if options.crag_enabled else None
         extras = self._extras(standing) if options.crag_enabled else {}
@@ -159,7 +144,7 @@ class VerifyStage:
         query = found.ask.query
         question = replace(found.question, text=query.text)
         judge = self._judge(query.options.crag_enabled)
-        timeout = self._checking.judge_timeout
+        timeout = self._settings.llm.timeout_seconds
         note.details["judge"] = judge.name
         work = partial(judge.judge, question, candidates, timeout=timeout)
         timed = Leg("judge", work, seconds=timeout + GRACE).result()
@@ -178,17 +163,17 @@ class VerifyStage:
     # Correcting
 
     def _correct(self, standing: _Standing, recorder: Recorder, note: Note) -> None:
-        until = time.monotonic() + self._checking.deadline
+        until = time.monotonic() + self._settings.verify.deadline_seconds
         rewrites: list[str] | None = None
         while True:
-            if grade(standing.score, self._checking.bounds).relevance is not CRAGVerdict.CORRECT and rewrites is None:
+            if grade(standing.score, self._settings.verify).relevance is not CRAGVerdict.CORRECT and rewrites is None:
                 rewrites = self._rewrites(standing.found, until)
             situation = self._situation(standing, rewrites or ())
-            correction = next_correction(situation, max_rounds=self._checking.max_rounds)
+            correction = next_correction(situation, max_rounds=self._settings.verify.max_rounds)
             if correction.kind is CorrectiveActionKind.NONE:
                 return
             if time.monotonic() >= until:
-                note.degrade(f"Correcting stopped after {self._checking.deadline:g} s.")
+                note.degrade(f"Correcting stopped after {self._settings.verify.deadline_seconds:g} s.")
                 return
             self._carry_out(correction, standing, recorder, note, until)
             note.details["actions"] = [
@@ -199,10 +184,10 @@ class VerifyStage:
     def _situation(self, standing: _Standing, rewrites: Sequence[str]) -> Situation:
         first = standing.found.ask
         return Situation(
-            verdict=grade(standing.score, self._checking.bounds).relevance,
+            verdict=grade(standing.score, self._settings.verify).relevance,
             question=first.query.text,
             weights=first.understood.plan.weights,
-            depth=self._checking.steps,
+            depth=self._settings.search.walk.steps,
             classification=first.understood.classification,
             rewrites=rewrites,
             web=self._web is not None,
@@ -214,7 +199,7 @@ class VerifyStage:
         own = rewrite_query(text, found.ask.understood.classification, found.question.rarity)
         if self._llm is None:
             return own
-        timeout = max(0.1, min(self._checking.judge_timeout, until - time.monotonic()))
+        timeout = max(0.1, min(self._settings.llm.timeout_seconds, until - time.monotonic()))
         written = Leg("rewrite", partial(rewrite_with_llm, text, self._llm, timeout=timeout), seconds=timeout + GRACE)
         answer = written.result().value
         return own if answer is None or isinstance(answer, Err) else [*answer.value, *own]
@@ -261,20 +246,20 @@ class VerifyStage:
         asked = self._outside(correction.query or standing.found.ask.query.text, note, until)
         tried = self._with_pages(asked, standing, note) if asked else None
         best = tried if tried is not None and tried.score > standing.score else standing
-        if grade(best.score, self._checking.bounds).relevance is CRAGVerdict.CORRECT and not goes_by_way_of(
+        if grade(best.score, self._settings.verify).relevance is CRAGVerdict.CORRECT and not goes_by_way_of(
             standing.found.question
         ):
             return tried
         # A chain whose first part alone was found may be judged well, and its second part is what was asked for.
         led = self._led_outside(best, note, until)
-        return led if led is not None and led.score > min(best.score, self._checking.bounds.correct_from) else tried
+        return led if led is not None and led.score > min(best.score, self._settings.verify.correct_from) else tried
 
     def _outside(self, text: str, note: Note, until: float) -> list[WebPage]:
         """The pages that a search of the web finds; none where it fails."""
-        timeout = min(self._checking.web_timeout, until - time.monotonic())
+        timeout = min(self._settings.web.timeout_seconds, until - time.monotonic())
         if self._web is None or timeout <= 0:
             return []
-        work = partial(self._web.search, text, limit=self._checking.web_results, timeout=timeout)
+        work = partial(self._web.search, text, limit=self._settings.web.max_results, timeout=timeout)
         timed = Leg("web", work, seconds=timeout + GRACE).result()
         answer = timed.value
         if answer is None or isinstance(answer, Err):
@@ -341,7 +326,7 @@ class VerifyStage:
     # Saying it
 
     def _report(self, standing: _Standing) -> CRAGReport:
-        verdict = grade(standing.score, self._checking.bounds)
+        verdict = grade(standing.score, self._settings.verify)
         helped = [action for action in standing.actions if action.helped]
         rewritten = [action.detail for action in helped if action.kind is CorrectiveActionKind.REWRITE_QUERY]
         return CRAGReport(
@@ -356,7 +341,7 @@ class VerifyStage:
         """The grade and the sentences that bear on the question, of each result that was judged."""
         refined = refine(standing.found.question, standing.candidates)
         return {
-            candidate.id: Extra(grade(score, self._checking.bounds), strips.text if strips.kept < 1 else None)
+            candidate.id: Extra(grade(score, self._settings.verify), strips.text if strips.kept < 1 else None)
             for candidate, score, strips in zip(standing.candidates, standing.judgement.relevance, refined, strict=True)
         }
 
