@@ -21,6 +21,8 @@ from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph, Link
 from hybridrag.types.graph import EntityType
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId
 from hybridrag.types.queries import QueryClassification, SearchFilters
+from hybridrag.types.results import Hit
+from hybridrag.types.sources import WebPage
 from hybridrag.types.terms import TermQuery
 
 Keys = NDArray[np.int64]
@@ -167,21 +169,7 @@ class Question:
     """The idf of its terms in the corpus, as the language layer writes them; a term that no chunk has is there too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A result on its way through reranking and verification."""
-
-    id: str
-    text: str
-    score: float
-    """What it is ordered by so far, 0-1."""
-    title: str = ""
-    headings: tuple[str, ...] = ()
-    key: int = 0
-    """The store's key of a chunk; 0 for what is in no store."""
-    language: str = ""
-    scores: Mapping[str, float] = field(default_factory=dict)
-    """What each search (`keyword`, `semantic`, `graph`) and the reranker (`rerank`) said of it, 0-1."""
+Candidate = Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +198,7 @@ class Reranker(Protocol):
         ...
 
     def rerank(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """A score for each candidate."""
         ...
@@ -234,7 +222,7 @@ class Reader(Protocol):
     """Reads question and passage together. A call that fails is an `Err` with one sentence; nothing is raised."""
 
     def read(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Sequence[Reading | None]]:
         """What it makes of each candidate; None for one that there was no time for."""
         ...
@@ -267,19 +255,10 @@ class Judge(Protocol):
         ...
 
     def judge(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Judgement]:
         """What it makes of them."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class WebPage:
-    """Text from outside, with where it was found."""
-
-    url: str
-    title: str
-    text: str
 
 
 @runtime_checkable

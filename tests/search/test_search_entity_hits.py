@@ -40,7 +40,7 @@ def test_an_entity_is_told_by_its_name_type_and_the_sentences_of_its_facts(engin
     assert hit.type is SearchResultType.ENTITY
     assert hit.entity_ids == (hit.id,)
     assert hit.relation_ids
-    lines = str(hit.details["text"]).splitlines()
+    lines = hit.text.splitlines()
     assert lines[0].startswith("Elvira Quist (")
     assert lines[1] == "Elvira Quist founded Marten Works in 1874."
     assert "Nobody had heard of Elvira Quist before." in lines
@@ -48,14 +48,14 @@ def test_an_entity_is_told_by_its_name_type_and_the_sentences_of_its_facts(engin
 
 def test_an_entity_is_told_in_japanese(engine: Engine) -> None:
     (hit,) = shown(engine, "霧島電機")
-    assert "霧島電機は白川工業を買収した。" in str(hit.details["text"])
+    assert "霧島電機は白川工業を買収した。" in hit.text
 
 
 def test_no_sentence_of_an_excluded_file_is_told(engine: Engine) -> None:
     (hit,) = shown(engine, "Elvira Quist", filters=SearchFilters(workspace_ids=("default",)))
-    assert "gold" not in str(hit.details["text"])
+    assert "gold" not in hit.text
     (other,) = shown(engine, "Elvira Quist", filters=SearchFilters(workspace_ids=("other",)))
-    assert "Marten" not in str(other.details["text"])
+    assert "Marten" not in str(other.text)
     assert shown(engine, "Marten Works", filters=SearchFilters(workspace_ids=("other",))) == []
 
 
@@ -65,7 +65,7 @@ def test_an_entity_of_another_type_than_the_filter_wants_is_not_there(engine: En
 
 def test_an_endless_sentence_is_cut(engine: Engine) -> None:
     (hit,) = shown(engine, "Elvira Quist", filters=SearchFilters(workspace_ids=("long",)))
-    assert max(len(line) for line in str(hit.details["text"]).splitlines()) <= 301
+    assert max(len(line) for line in hit.text.splitlines()) <= 301
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_the_first_ten_cover_the_themes_that_the_nearest_chunks_miss(
         near = [key for key, _ in engine._store.search_vector(vector, 10, filters=filters)]
         found = themes(engine, question, filters=filters, limit=10)
         chunks = engine._store.chunks_by_key([*near, *(hit.key for hit in found if hit.key)])
-        texts = [str(hit.details["text"]) if not hit.key else chunks[hit.key].text for hit in found]
+        texts = [hit.text if not hit.key else chunks[hit.key].text for hit in found]
         shares.append(covered(texts, corpus))
         alone.append(covered([chunks[key].text for key in near], corpus))
     assert sum(shares) / len(shares) >= 0.8
@@ -157,7 +157,7 @@ def test_communities_are_shown_beside_chunks_with_visible_text(engine: Engine) -
     found = themes(engine, "What is it all about?", filters=DEFAULT)
     shown = [hit for hit in found if hit.type is SearchResultType.COMMUNITY]
     assert shown
-    assert all(hit.details["text"] and hit.community_id == hit.id and hit.entity_ids for hit in shown)
+    assert all(hit.text and hit.community_id == hit.id and hit.entity_ids for hit in shown)
     assert len(shown) <= len(found) / 2
     assert any(hit.community_id for hit in found if hit.type is SearchResultType.CHUNK)
 

@@ -11,13 +11,14 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.models.web_search import load_web_search
-from hybridrag.protocols import Candidate, Judgement, Question, WebPage
+from hybridrag.protocols import Judgement, Question
 from hybridrag.result import Ok, Result
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.llms import Asked, ScriptedLlm
 from hybridrag.testing.services import serve_reranker, serve_web_search
-from hybridrag.types.results import CorrectiveActionKind, SearchResult, SearchResultType
+from hybridrag.types.results import CorrectiveActionKind, Hit, SearchResult, SearchResultType
+from hybridrag.types.sources import WebPage
 
 DOCUMENTS = {
     "fees.md": "# Harbour fees\n\nThe harbour fee for small boats is twelve crowns a day.\n",
@@ -196,7 +197,7 @@ class RisingJudge:
     def judge(
         self,
         question: Question,  # noqa: ARG002 (every set is graded alike)
-        candidates: Sequence[Candidate],
+        candidates: Sequence[Hit],
         *,
         timeout: float | None = None,  # noqa: ARG002 (it never waits)
     ) -> Result[Judgement]:

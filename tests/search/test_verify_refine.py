@@ -5,13 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
 from hybridrag.search.refine import refine
+from hybridrag.types.results import Hit
 from model_strategies import SETTINGS
 
 
-def passage(text: str, title: str = "") -> Candidate:
-    return Candidate(id=text[:10], text=text, title=title, score=0.5)
+def passage(text: str, title: str = "") -> Hit:
+    return Hit(id=text[:10], text=text, title=title, score=0.5)
 
 
 def refined(question: str, text: str, title: str = "") -> str:

@@ -27,11 +27,15 @@ class Plan:
     weights: SearchWeights
     """Over the searches that run; 0 for the others, together 1."""
     candidates: int
-    """What each of them fetches."""
+    """What a page needs each of them to fetch."""
     type_from: str
     """`query` where the caller named the type, else `classifier`."""
     weights_from: str
     """`query` where the caller gave the weights, else `type`."""
+    depth: int
+    """What the searches by words and by meaning fetch."""
+    hops: int
+    """How many steps the graph is followed."""
 
 
 def default_weights(query_type: QueryType | None) -> SearchWeights:
@@ -67,12 +71,15 @@ def make_plan(
     query_type = query.type if named else found
     given = "weights" in query.options.model_fields_set
     weights = query.options.weights if given else settings.weights.of(query_type)
+    candidates = candidates_for(query.options.offset + query.options.limit, settings.candidates_per_result)
     return Plan(
         type=query_type,
         weights=weights.among(query.options.enabled),
-        candidates=candidates_for(query.options.offset + query.options.limit, settings.candidates_per_result),
+        candidates=candidates,
         type_from="query" if named else "classifier",
         weights_from="query" if given else "type",
+        depth=max(settings.candidates, candidates),
+        hops=settings.walk.steps,
     )
 
 

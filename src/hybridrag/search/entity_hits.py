@@ -54,9 +54,9 @@ def asks_what_it_is(classification: QueryClassification) -> bool:
 def search_entities(
     store: Store, named: Sequence[Named], *, filters: SearchFilters | None = None, limit: int = MAX_ENTITIES
 ) -> list[Hit]:
-    """The entities that a question names as hits; `details` holds the title and the text to show.
+    """The entities that a question names as hits, each with the text to show.
 
-    "Elvira Quist" -> Hit(type=ENTITY, details={"title": "Elvira Quist", "text": "Elvira Quist (person). Elvira ..."})
+    "Elvira Quist" -> Hit(type=ENTITY, title="Elvira Quist", text="Elvira Quist (person) ...")
 
     Everything in it is read from visible chunks. An entity of a type that the filter leaves out is not there.
     """
@@ -78,7 +78,9 @@ def _hit(store: Store, row: EntityRow, filters: SearchFilters | None) -> Hit:
     ids = store.graph.entity_ids([row.key, *(key for fact in used for key in (fact.subject_key, fact.object_key))])
     return Hit(
         id=ids[row.key],
+        text=_text(row, [text for _, text in said]),
         score=1.0,
+        title=row.name,
         type=SearchResultType.ENTITY,
         path=(row.name,),
         entity_ids=(ids[row.key],),
@@ -89,7 +91,8 @@ def _hit(store: Store, row: EntityRow, filters: SearchFilters | None) -> Hit:
                 if fact.subject_key in ids and fact.object_key in ids
             )
         ),
-        details={"title": row.name, "text": _text(row, [text for _, text in said]), "mentions": float(row.mentions)},
+        scores={"graph": 1.0},
+        details={"mentions": float(row.mentions)},
     )
 
 

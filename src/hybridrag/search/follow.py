@@ -7,11 +7,12 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from hybridrag.language.words import keywords
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
 from hybridrag.search.read import Asked, Passage, plain, read_heading, read_passage, read_question
 from hybridrag.search.refine import rate_sentences
 from hybridrag.search.wants import Find, Want
 from hybridrag.types.queries import QueryType
+from hybridrag.types.results import Hit
 
 MAX_NAMES = 3
 """Names that are followed: each costs a search outside."""
@@ -37,7 +38,7 @@ class Lead(NamedTuple):
     place: int
 
 
-def find_leads(question: Question, candidates: Sequence[Candidate], relevance: Sequence[float]) -> list[Lead]:
+def find_leads(question: Question, candidates: Sequence[Hit], relevance: Sequence[float]) -> list[Lead]:
     """The names to look for next: a side that is missing, then what the best passages name, one from each in turn.
 
     "Where was the director of The Long Tide born?", ["The Long Tide is a film directed by Ann Lee."] -> Ann Lee
@@ -63,7 +64,7 @@ def find_leads(question: Question, candidates: Sequence[Candidate], relevance: S
     return list(found.values())[:MAX_NAMES]
 
 
-def missing_names(question: Question, candidates: Sequence[Candidate]) -> list[str]:
+def missing_names(question: Question, candidates: Sequence[Hit]) -> list[str]:
     """The names of a question about several things that no candidate is about: a side that is missing.
 
     "Is The Long Tide older than Red Kite?", [a page titled "Red Kite"] -> The Long Tide

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
 from hybridrag.search.missing import unseen_names
 from hybridrag.search.read import Read, best_sentence, mentions, new_finds, presence, read_all
 from hybridrag.search.wants import Want
 from hybridrag.types.queries import QueryType, RelationHint
-from hybridrag.types.results import IntentMatch
+from hybridrag.types.results import Hit, IntentMatch
 
 BREADTH = 3
 """Documents that an overview draws on at least."""
@@ -31,7 +31,7 @@ _EXPECTED = {
 }
 
 
-def match_intent(question: Question, candidates: Sequence[Candidate]) -> IntentMatch:
+def match_intent(question: Question, candidates: Sequence[Hit]) -> IntentMatch:
     """Whether the results hold what such a question wants, and what of it they lack.
 
     "When was Orin Works founded?" with "Orin Works was founded in 1987." -> matched, expected "a date"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybridrag.protocols import Candidate, Judgement, Question, Reader, Reading
+from hybridrag.protocols import Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.missing import say_missing, unseen_names
 from hybridrag.search.read import Read, is_theme, mentions, read_all
 from hybridrag.types.queries import QueryType
+from hybridrag.types.results import Hit
 
 READ = 5
 """Passages that are read: where the right one is among the first ten it mostly is among these, and each takes time."""
@@ -24,7 +25,7 @@ BREADTH_SUFFICES = (0.0, 0.4, 0.6, 0.8)
 class LocalJudge:
     """Judges by what a reader makes of the first passages. Thread-safe; never fails.
 
-    LocalJudge(reader).judge(Question("When was Orin Works founded?"), [Candidate(id="1", text="Orin Works was founded
+    LocalJudge(reader).judge(Question("When was Orin Works founded?"), [Hit(id="1", text="Orin Works was founded
     in 1987.", score=1.0)]) -> Ok(relevance (.97,), sufficient .95)
 
     Without a reader, or where it fails, a passage is as relevant as the searches scored it.
@@ -40,7 +41,7 @@ class LocalJudge:
         return "local"
 
     def judge(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Judgement]:
         """The probability that each candidate bears on the question, and that all together answer it."""
         if not candidates:
@@ -51,7 +52,7 @@ class LocalJudge:
         relevance = tuple(reading.relevance for reading in readings)
         return Ok(Judgement(relevance, sufficient, say_missing(read), reasons))
 
-    def _readings(self, question: Question, candidates: Sequence[Candidate], timeout: float | None) -> list[Reading]:
+    def _readings(self, question: Question, candidates: Sequence[Hit], timeout: float | None) -> list[Reading]:
         """One for each candidate: of those that nobody read, none is better than the worst that was read."""
         first = candidates[: self._first]
         answer = self._reader.read(question, first, timeout=timeout) if self._reader is not None else None

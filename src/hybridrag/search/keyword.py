@@ -32,7 +32,7 @@ class KeywordSearch:
     """What was found, and how it was asked for in the end."""
 
     hits: tuple[tuple[int, float], ...]
-    """`(chunk key, score from 0 to 1)`, best first."""
+    """`(chunk key, BM25)`, best first."""
     query: TermQuery | None
     """What the store was asked; None when the question has no searchable word."""
     relaxed: bool = False
@@ -50,18 +50,18 @@ def search_keywords(store: Store, text: str, limit: int, *, filters: SearchFilte
     """
     explicit = parse_operators(text, analyse=lambda part: tuple(phrase_terms(part)), prefix_form=prefix_form)
     if explicit is not None:
-        return KeywordSearch(_scored(store.search_terms(explicit, limit, filters=filters)), explicit, explicit=True)
+        return KeywordSearch(tuple(store.search_terms(explicit, limit, filters=filters)), explicit, explicit=True)
     terms = query_terms(text)
     if not terms:
         return KeywordSearch((), None)
     every = AllOf(tuple(map(_asked, terms)))
     found = store.search_terms(every, limit, filters=filters)
     if len(found) >= limit or (len(terms) == 1 and not terms[0].parts):
-        return KeywordSearch(_scored(found), every)
+        return KeywordSearch(tuple(found), every)
     kept, dropped = _prune(terms, store)
     anything = AnyOf(kept)
     found = store.search_terms(anything, limit, filters=filters)
-    return KeywordSearch(_scored(found), anything, relaxed=True, dropped=dropped)
+    return KeywordSearch(tuple(found), anything, relaxed=True, dropped=dropped)
 
 
 def bm25_score(raw: float) -> float:
@@ -70,10 +70,6 @@ def bm25_score(raw: float) -> float:
     0 -> 0.5, 5 -> 0.993
     """
     return 1.0 / (1.0 + math.exp(-raw)) if raw < 700 else 1.0
-
-
-def _scored(found: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    return tuple((key, bm25_score(raw)) for key, raw in found)
 
 
 def _asked(term: QueryTerm) -> TermQuery:

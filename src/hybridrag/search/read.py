@@ -14,9 +14,10 @@ from hybridrag.language.detect import detect
 from hybridrag.language.normalise import normalise
 from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import QueryTerm, query_terms
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
 from hybridrag.search.wants import Find, Want, find_kind, wanted
 from hybridrag.types.queries import QueryType
+from hybridrag.types.results import Hit
 
 MAX_CHARACTERS = 6_000
 """How much of a passage is read; a chunk is far shorter, and what a caller hands in may be a whole book."""
@@ -214,7 +215,7 @@ def _place(starts: list[int], at: int) -> int:
     return max(0, bisect_right(starts, at) - 1)
 
 
-def read_heading(candidate: Candidate) -> Passage:
+def read_heading(candidate: Hit) -> Passage:
     """The title and headings above a candidate, read as one passage."""
     return read_passage(" \n".join(filter(None, (candidate.title, *candidate.headings))))
 
@@ -233,12 +234,12 @@ class Read:
 
     question: Question
     asked: Asked
-    candidates: Sequence[Candidate]
+    candidates: Sequence[Hit]
     passages: Sequence[Passage]
     headings: Sequence[Passage]
 
 
-def read_all(question: Question, candidates: Sequence[Candidate]) -> Read:
+def read_all(question: Question, candidates: Sequence[Hit]) -> Read:
     """Read the question and every candidate."""
     return Read(
         question,

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
 from hybridrag.search.read import Asked, Passage, kind_flags, presence, read_heading, read_passage, read_question
+from hybridrag.types.results import Hit
 
 KEEP_FROM = 0.5
 """A sentence stays when it says at least this share of what the best sentence of all candidates says."""
@@ -39,7 +40,7 @@ class Strip:
 class Refined:
     """What of a candidate bears on the question."""
 
-    candidate: Candidate
+    candidate: Hit
     strips: tuple[Strip, ...]
     """In reading order; never none for a text that is not empty."""
 
@@ -55,7 +56,7 @@ class Refined:
         return sum(strip.end - strip.start for strip in self.strips) / length if length else 1.0
 
 
-def refine(question: Question, candidates: Sequence[Candidate]) -> list[Refined]:
+def refine(question: Question, candidates: Sequence[Hit]) -> list[Refined]:
     """The candidates, each cut down to the sentences that bear on the question.
 
     "When was Orin Works founded?", "Orin makes clocks. It was founded in 1987. Its logo is a bird." ->

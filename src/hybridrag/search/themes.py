@@ -220,18 +220,22 @@ def has_topic(question: str) -> bool:
 def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId]) -> Hit:
     view = one.community
     path = (view.title,) if view else ()
+    scores = {"theme": score, "graph": score}
     if one.key or view is None:
         community = view.id if view else None
-        details: dict[str, float | str] = {"chosen": "cover"}
-        return Hit(pool.chunks[one.key].id, score, key=one.key, path=path, community_id=community, details=details)
+        return Hit(
+            str(pool.chunks[one.key].id), score=score, key=one.key, path=path, community_id=community, scores=scores
+        )
     return Hit(
         id=view.id,
+        text=view.summary,
         score=score,
+        title=view.title,
         type=SearchResultType.COMMUNITY,
         path=path,
         entity_ids=tuple(ids[row.key] for row in view.key_entities if row.key in ids),
         community_id=view.id,
-        details={"chosen": "cover", "title": view.title, "text": view.summary},
+        scores=scores,
     )
 
 

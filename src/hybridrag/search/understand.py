@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hybridrag.config import SearchSettings
 from hybridrag.errors import RAGError
 from hybridrag.graph.recognise import KnownName, recognise
-from hybridrag.protocols import GraphStore, Llm
+from hybridrag.protocols import GraphStore, Llm, Question
 from hybridrag.queries.classify import classify
 from hybridrag.queries.classify_llm import classify_with_llm
 from hybridrag.queries.expand import Expansion, ExpansionSource, expand
-from hybridrag.queries.plan import Plan, make_plan
+from hybridrag.queries.plan import make_plan
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.search.record import Note, Recorder
+from hybridrag.search.state import SearchState
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryClassification, SearchFilters, SearchQuery
 
@@ -23,18 +23,6 @@ MAX_SEARCHED = 4
 
 MAX_ALIASES = 3
 """Other names taken of one entity, the most used first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Understood:
-    """A question, ready to be searched."""
-
-    classification: QueryClassification
-    plan: Plan
-    names: tuple[KnownName, ...]
-    """Those in the question that the graph knows."""
-    expansions: tuple[Expansion, ...]
-    """The question in other words; without the question itself."""
 
 
 class Understander:
@@ -46,7 +34,7 @@ class Understander:
         self._synonyms = load_synonyms(settings.synonyms) if settings.synonyms else default_synonyms()
         self._llm = llm
 
-    def understand(self, query: SearchQuery, recorder: Recorder) -> Understood:
+    def understand(self, query: SearchQuery, recorder: Recorder) -> SearchState:
         """What the question wants and how to search it; a graph or LLM that fails only takes its part away."""
         filters = query.filters
         with recorder.step(Step.CLASSIFY) as note:
@@ -73,7 +61,7 @@ class Understander:
                 "weightsFrom": plan.weights_from,
                 "candidates": plan.candidates,
             }
-        return Understood(found, plan, names, expansions)
+        return SearchState(query, Question(query.text, found), plan, recorder, names=names, expansions=expansions)
 
     def _names(self, text: str, filters: SearchFilters, note: Note) -> tuple[KnownName, ...]:
         try:
