@@ -10,8 +10,7 @@ from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.names import name_key
-from hybridrag.queries.classify import classify
-from hybridrag.search.entity_hits import asks_what_it_is, search_entities
+from hybridrag.search.entity_hits import search_entities
 from hybridrag.search.named import find_named
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
@@ -66,21 +65,3 @@ def test_an_entity_of_another_type_than_the_filter_wants_is_not_there(engine: En
 def test_an_endless_sentence_is_cut(engine: Engine) -> None:
     (hit,) = shown(engine, "Elvira Quist", filters=SearchFilters(workspace_ids=("long",)))
     assert max(len(line) for line in hit.text.splitlines()) <= 301
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["Elvira Quist", "Who is Elvira Quist?", "What is Marten Works", "tell me about Marten Works", "霧島電機とは",
-     "霧島電機について教えてください", "霧島電機って何ですか"],
-)  # fmt: skip
-def test_a_bare_name_and_who_or_what_it_is_ask_for_the_entity(question: str) -> None:
-    assert asks_what_it_is(classify(question))
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["Who is the mother of Elvira Quist?", "When did Elvira Quist found Marten Works?", "What are the main themes?",
-     "霧島電機の社長は誰ですか", "how do I bake bread", "Elvira Quist and Marten Works"],
-)  # fmt: skip
-def test_other_questions_do_not(question: str) -> None:
-    assert not asks_what_it_is(classify(question))

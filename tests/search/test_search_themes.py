@@ -9,7 +9,8 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.community_views import view_communities
-from hybridrag.search.themes import has_topic, search_themes, theme_keys
+from hybridrag.queries.question import has_topic
+from hybridrag.search.themes import search_themes, theme_keys
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.results import Hit, SearchResultType
@@ -107,7 +108,9 @@ def themes(engine: Engine, question: str, *, filters: SearchFilters | None, limi
     vector = HashEmbedder().embed_query(question).pooled[0]
     views = view_communities(store, theme_keys(store.communities, vector, filters=filters), filters=filters)
     base = {key: (1 + cosine) / 2 for key, cosine in store.search_vector(vector, 100, filters=filters)}
-    return search_themes(store, vector, list(views.values()), base, question=question, filters=filters, limit=limit)
+    return search_themes(
+        store, vector, list(views.values()), base, has_topic=has_topic(question), filters=filters, limit=limit
+    )
 
 
 DEFAULT = SearchFilters(workspace_ids=("default",))
@@ -176,22 +179,6 @@ def test_an_index_that_the_filter_empties_has_no_themes(engine: Engine) -> None:
 
 def test_the_limit_holds(engine: Engine) -> None:
     assert len(themes(engine, "What is it all about?", filters=DEFAULT, limit=2)) == 2
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["Summarize the whole meeting.", "What were the main discussion points of the meeting?", "全体をまとめてください",
-     "主なテーマは何ですか", "What are the main themes of these documents?"],
-)  # fmt: skip
-def test_a_question_of_general_words_alone_has_no_topic(question: str) -> None:
-    assert not has_topic(question)
-
-
-@pytest.mark.parametrize(
-    "question", ["What are the main themes in the safety reports?", "汐見市の災害について概要を教えてください"]
-)
-def test_a_question_that_says_what_of_the_whole_is_wanted_has_a_topic(question: str) -> None:
-    assert has_topic(question)
 
 
 def test_what_is_near_to_a_topic_comes_before_what_is_not(engine: Engine) -> None:

@@ -15,7 +15,7 @@ from hybridrag.engine import Engine
 from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.models.web_search import load_web_search
 from hybridrag.protocols import Question
-from hybridrag.queries.classify import classify
+from hybridrag.queries.question import read_question
 from hybridrag.search.follow import Lead, find_leads, is_about, missing_names
 from hybridrag.types.results import CorrectiveActionKind, Hit
 
@@ -27,7 +27,7 @@ OTHER = Hit("other", "Bob Stone Carter painted boats.", 0.4, "Boats")
 
 
 def question(text: str) -> Question:
-    return Question(text, classify(text))
+    return read_question(text)
 
 
 class TestLeads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hybridrag.protocols import Judgement, Question
-from hybridrag.queries.classify import classify
+from hybridrag.queries.question import read_question
 from hybridrag.search.grade import grade, set_score
 from hybridrag.search.intent import match_intent
 from hybridrag.search.missing import say_missing
@@ -15,7 +15,7 @@ from hybridrag.types.results import CRAGVerdict, Hit, IntentMatch, should_genera
 
 
 def asked(text: str) -> Question:
-    return Question(text, classification=classify(text))
+    return read_question(text)
 
 
 def passage(text: str, title: str = "") -> Hit:
@@ -89,7 +89,7 @@ def test_nothing_found_matches_no_question_for_a_fact() -> None:
 
 
 def test_an_unclassified_question_is_checked_by_its_words() -> None:
-    assert match_intent(Question("When did it open?"), [passage("It opened in 1999.")]).matched
+    assert match_intent(read_question("When did it open?"), [passage("It opened in 1999.")]).matched
 
 
 # Sufficiency

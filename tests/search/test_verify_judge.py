@@ -8,7 +8,7 @@ import pytest
 
 from hybridrag.errors import StageError
 from hybridrag.protocols import Question, Reading
-from hybridrag.queries.classify import classify
+from hybridrag.queries.question import read_question
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.judge import LocalJudge
 from hybridrag.testing.promises import check_judge
@@ -38,7 +38,7 @@ def candidates(*texts: str) -> list[Hit]:
 
 
 def question(text: str) -> Question:
-    return Question(text, classify(text))
+    return read_question(text)
 
 
 def test_it_keeps_the_promises_of_a_judge() -> None:

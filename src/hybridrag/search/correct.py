@@ -9,6 +9,7 @@ from functools import partial
 
 from hybridrag.config import Settings
 from hybridrag.protocols import Llm
+from hybridrag.queries.question import read_question
 from hybridrag.queries.rewrite_llm import rewrite_with_llm
 from hybridrag.result import Err
 from hybridrag.search.grade import grade, state_score
@@ -165,7 +166,7 @@ class Rounds:
             self._rewrites = self._ways_to_ask()
         situation = Situation(
             verdict=verdict,
-            question=self._first.query.text,
+            question=self._first.question.text,
             weights=self._first.weights,
             depth=self._first.plan.hops,
             classification=self._first.question.classification,
@@ -193,7 +194,7 @@ class Rounds:
         )
         question = best.question
         if correction.query not in (None, question.text):
-            question = replace(question, text=str(correction.query), pooled=None, tokens=None)
+            question = read_question(str(correction.query), question.classification, operators=question.operators)
         return best.again(plan=plan, question=question)
 
     def take(self, correction: Correction, other: SearchState | None) -> None:
@@ -216,7 +217,7 @@ class Rounds:
 
     def _ways_to_ask(self) -> list[str]:
         """The question in other words: those of the LLM before our own."""
-        state, text = self._first, self._first.query.text
+        state, text = self._first, self._first.question.text
         own = rewrite_query(text, state.question.classification, state.question.rarity)
         if self._llm is None:
             return own

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from hybridrag.language.normalise import fold
 from hybridrag.language.sentences import sentences
 from hybridrag.protocols import EntityRow, FactRow, Store
 from hybridrag.search.named import Named
 from hybridrag.types.documents import Chunk
 from hybridrag.types.ids import relation_id_for
-from hybridrag.types.queries import QueryClassification, QueryType, SearchFilters
+from hybridrag.types.queries import SearchFilters
 from hybridrag.types.results import Hit, SearchResultType
 
 MAX_ENTITIES = 2
@@ -24,31 +22,6 @@ CHUNKS = 5
 """Chunks read for sentences where too few facts are stated."""
 LONGEST = 300
 """Characters of a sentence that is shown: a table without stops has no other end."""
-
-_ASKS_WHAT = re.compile(
-    r"(?:who|what)(?:'s|\s+is|\s+are|\s+was|\s+were)\s+(?:the\s+|an?\s+)?(?P<en>.+?)\s*[?？.!]*"
-    r"|(?:tell me about|describe|explain|define)\s+(?:the\s+|an?\s+)?(?P<tell>.+?)\s*[?？.!]*"
-    r"|(?P<ja>.+?)(?:とは(?:何(?:ですか|か)?|誰(?:ですか|か)?|なん(?:ですか)?)?|って(?:何|誰|なに)(?:ですか)?|"
-    r"について(?:教えて(?:ください)?|説明して(?:ください)?)?|(?:は|とは)?(?:何|誰|どんな人)(?:ですか|でしょうか|か)|は)"
-    r"\s*[?？。]*",
-    re.IGNORECASE,
-)
-
-
-def asks_what_it_is(classification: QueryClassification) -> bool:
-    """Whether a question is one bare name, or asks who or what one name is.
-
-    "Ann Lee" -> True; "犬吠埼灯台とは" -> True; "Who is Ann Lee?" -> True; "Who is the mother of Ann Lee?" -> False
-    """
-    if classification.type is QueryType.GLOBAL or len(classification.extracted_entities) != 1:
-        return False
-    name = fold(classification.extracted_entities[0]).strip()
-    asked = fold(classification.original_query).strip()
-    match = _ASKS_WHAT.fullmatch(asked)
-    wanted = {asked.strip(" ?？。.!")}
-    if match is not None:
-        wanted.update(part.strip() for part in match.groups() if part)
-    return name in wanted
 
 
 def search_entities(

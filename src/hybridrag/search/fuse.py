@@ -200,3 +200,10 @@ def _with_entities(hits: list[Hit], entities: Sequence[Hit]) -> list[Hit]:
     order, shown = (hits[0].order, hits[0].combined) if hits else (1.0, 1.0)
     beside = [replace(hit, order=order, combined=shown, score=shown, reached_by_link=True) for hit in entities]
     return hits[:1] + beside + hits[1:]
+
+
+def matches_first(state: SearchState) -> None:
+    """Where the query uses operators: what matches them, then what the searches found besides."""
+    matching = state.keyword.matching if state.keyword else None
+    if matching is not None:
+        state.hits.sort(key=lambda hit: bool(hit.key) and hit.key not in matching)

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from hybridrag.config import WalkSettings
 from hybridrag.graph.community_views import view_communities
 from hybridrag.graph.names import name_key
-from hybridrag.protocols import Linker, StoreWithCommunities
-from hybridrag.queries.plan import DEFAULT_WEIGHTS
+from hybridrag.protocols import Linker, Question, StoreWithCommunities
 from hybridrag.search.blend import own_scores, seed_weights
-from hybridrag.search.entity_hits import asks_what_it_is, search_entities
+from hybridrag.search.entity_hits import search_entities
 from hybridrag.search.hop import Seed, Trail, find_seeds, hop, seeds_by_name
 from hybridrag.search.named import Named, find_named
 from hybridrag.search.relate import search_relations
@@ -35,9 +34,6 @@ class GraphStart:
     """What is named, as results of its own, where the question is about just that."""
 
 
-FULL_GRAPH_WEIGHT = min(weights.graph for weights in DEFAULT_WEIGHTS.values())
-"""From this weight on the graph counts in full. A caller who gives it less lowers what it adds."""
-
 NAMED_FOR_FACTS = 0.25
 """How much being named counts where one fact is asked for: the page with the name need not be the one that tells it."""
 
@@ -56,12 +52,11 @@ class GraphSearch:
     def start(self, state: SearchState) -> GraphStart:
         """What needs the question alone; runs beside the other searches."""
         graph, plan, filters = self._store.graph, state.plan, state.query.filters
-        text, found = state.question.text, state.question.classification
+        text = state.question.text
         with self._store.snapshot():
             rarity = self._rarity(text)
             seeds = find_seeds(graph, self._linker, text, rarity=rarity, filters=filters)
-            extracted = found.extracted_entities if found else ()
-            names = dict.fromkeys([*extracted, *(name.text for name in state.names)])
+            names = dict.fromkeys([name.text for name in state.question.names] + [name.text for name in state.names])
             named = find_named(graph, self._linker, list(names), name_key=name_key, filters=filters)
             related: list[Hit] = []
             if plan.type is QueryType.RELATIONSHIP:
@@ -70,10 +65,10 @@ class GraphSearch:
                 seeds += seeds_by_name(
                     graph, communities, self._linker, named, seeds, rarity=rarity, filters=filters, walk=self._walk
                 )
-                hint = found.relation_hint if found else None
+                hint = state.question.hint
                 related = search_relations(self._store, named, text, hint=hint, filters=filters, limit=plan.candidates)
-            shown = found is not None and asks_what_it_is(found)
-            entities = search_entities(self._store, named, filters=filters) if shown else []
+            about_it = state.question.asks_what_it_is
+            entities = search_entities(self._store, named, filters=filters) if about_it else []
         return GraphStart(tuple(seeds), tuple(named), tuple(related), tuple(entities))
 
     def follow(self, state: SearchState, start: GraphStart) -> list[Hit]:
@@ -82,12 +77,12 @@ class GraphSearch:
         `seed` is what being named adds to a chunk's own score, `trail` how strongly the best chunks lead to it.
         """
         base, filters, plan = state.base, state.query.filters, state.plan
-        share = min(1.0, plan.weights.graph / FULL_GRAPH_WEIGHT)
+        share = plan.graph_share
         named_share = share * (NAMED_FOR_FACTS if plan.type is QueryType.LOCAL else 1.0)
         with self._store.snapshot():
             vector = state.question.pooled
             if plan.type is QueryType.GLOBAL and vector is not None:
-                themes = self._themes(state.question.text, base, vector, filters)
+                themes = self._themes(state.question, base, vector, filters)
                 return _hits(base, start.seeds, {}, themes, share=share, named_share=named_share)
             asked = frozenset(name.entity_key for name in state.names)
             seeds = self._spread(start.seeds, base)
@@ -136,11 +131,15 @@ class GraphSearch:
                 joined[key] = Trail(trail.source_key, via, strength)
         return joined
 
-    def _themes(self, text: str, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters) -> list[Hit]:
+    def _themes(
+        self, question: Question, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters
+    ) -> list[Hit]:
         communities = self._store.communities
         keys = theme_keys(communities, vector, filters=filters)
         views = view_communities(self._store, keys, filters=filters)
-        return search_themes(self._store, vector, list(views.values()), base, question=text, filters=filters)
+        return search_themes(
+            self._store, vector, list(views.values()), base, has_topic=question.has_topic, filters=filters
+        )
 
     def _rarity(self, text: str) -> dict[str, float]:
         total = max(1, self._store.chunk_count())

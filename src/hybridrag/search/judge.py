@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hybridrag.protocols import Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.missing import say_missing, unseen_names
-from hybridrag.search.read import Read, is_theme, mentions, read_all
+from hybridrag.search.read import Read, mentions, read_all
 from hybridrag.types.queries import QueryType
 from hybridrag.types.results import Hit
 
@@ -66,13 +66,12 @@ class LocalJudge:
 
 def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
     """How likely the answer is there, and what that rests on."""
-    if is_theme(read.question):
+    if read.question.type is QueryType.GLOBAL:
         return _weigh_overview(read)
     best = max(reading.holds for reading in readings)
     reasons = {"best_passage": round(best, 4)}
-    found = read.question.classification
-    names = read.asked.names
-    if found is None or found.type is not QueryType.RELATIONSHIP or len(names) < 2:
+    names = read.question.names
+    if read.question.type is not QueryType.RELATIONSHIP or len(names) < 2:
         return best, reasons
     sides = [
         max((reading.relevance for at, reading in enumerate(readings) if mentions(read, at, name)), default=0.0)
@@ -84,6 +83,6 @@ def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, fl
 
 def _weigh_overview(read: Read) -> tuple[float, dict[str, float]]:
     documents = len({candidate.title or candidate.id for candidate in read.candidates})
-    named = not read.asked.names or len(unseen_names(read)) < len(read.asked.names)
+    named = not read.question.names or len(unseen_names(read)) < len(read.question.names)
     breadth = BREADTH_SUFFICES[min(documents, len(BREADTH_SUFFICES) - 1)]
     return breadth if named else breadth * BREADTH_SUFFICES[1], {"documents": float(documents)}

@@ -42,7 +42,7 @@ class Outside:
         tried = self._with_pages(pages, state, note) if pages else None
         best = tried if tried is not None and state_score(tried) > state_score(state) else state
         bounds = self._settings.verify
-        if grade(state_score(best), bounds).relevance is CRAGVerdict.CORRECT and not goes_by_way_of(state.question):
+        if grade(state_score(best), bounds).relevance is CRAGVerdict.CORRECT and not goes_by_way_of(state.asked):
             return tried
         # A chain whose first part alone was found may be judged well, and its second part is what was asked for.
         led = self._led_on(best, note, until)
@@ -69,7 +69,7 @@ class Outside:
         hits = state.with_texts(self._store, state.hits[: len(state.judged)]) + state.hits[len(state.judged) :]
         before = len(hits)
         there = {hit.page.url for hit in hits if hit.page is not None}
-        leads = find_leads(state.question, state.judged, state.judgement.relevance)
+        leads = find_leads(state.asked, state.judged, state.judgement.relevance)
         for lead in leads:
             leader = state.judged[lead.place].id
             place = next((at for at, hit in enumerate(hits) if hit.id == leader), len(hits))
@@ -90,7 +90,7 @@ class Outside:
         if alone is None or state.judgement is None:
             return None
         least = min(BEARS, max(LEAST_OUTSIDE, max(state.judgement.relevance, default=0.0)))
-        missing = missing_names(state.question, state.judged)
+        missing = missing_names(state.asked, state.judged)
         bearing = [
             (score, page)
             for score, page in zip(alone.relevance, pages, strict=True)

@@ -19,7 +19,6 @@ from hybridrag.search.record import Note
 from hybridrag.search.rerank_scores import add_reading, blend_reranking
 from hybridrag.search.sides import show_both_sides
 from hybridrag.search.state import SearchState
-from hybridrag.search.statement import is_statement
 from hybridrag.search.support import MOST_ALIKE, support, with_support
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryType
@@ -83,7 +82,7 @@ class RerankStage:
 
     def _read_k(self, state: SearchState, note: Note) -> int:
         """How many results a model reads."""
-        if is_statement(state.question.text):
+        if state.question.is_statement:
             # The model that reads was taught by questions: in front of a claim it put the wrong one of two first.
             note.details["unread"] = "A statement asks for no answer."
             return 0

@@ -11,6 +11,7 @@ from typing import Any
 from hybridrag.config import SearchSettings
 from hybridrag.language.tokenise import query_terms
 from hybridrag.protocols import Embedder, Linker, StoreWithCommunities
+from hybridrag.queries.question import weighed
 from hybridrag.search.blend import base_scores
 from hybridrag.search.graph_search import GraphSearch, GraphStart
 from hybridrag.search.keyword import KeywordSearch, bm25_score, search_keywords
@@ -54,14 +55,17 @@ class Retriever:
         """
         seconds = self._settings.deadline_seconds
         keyword = Leg("keyword", lambda: self._keyword(state), seconds=seconds)
+        if state.question.operators is not None:
+            # What they exclude, the other searches have to leave out.
+            self._take_keyword(state, keyword.result())
         semantic = Leg("semantic", lambda: self._semantic(state), seconds=seconds)
         graph: Leg[GraphStart] | None = None
         if SearchStrategy.GRAPH in state.enabled:
             graph = Leg("graph", lambda: self._graph.start(state), seconds=seconds)
-        self._take_keyword(state, keyword.result())
+        if state.question.operators is None:
+            self._take_keyword(state, keyword.result())
         self._take_semantic(state, semantic.result())
-        rarity = rarity_of(self._store, state.question.text)
-        state.question = replace(state.question, rarity=rarity)
+        state.question = weighed(state.question, rarity_of(self._store, state.question.text))
         state.base = _base(state, state.weights if graph is None else _own_weights(state.weights))
         if graph is None:
             state.recorder.skipped(Step.GRAPH, "Not asked for.")
@@ -76,8 +80,9 @@ class Retriever:
     def _keyword(self, state: SearchState) -> KeywordSearch:
         """The question's own words, and below them what its other wordings find."""
         filters, depth = state.query.filters, state.plan.depth
-        own = search_keywords(self._store, state.question.text, depth, filters=filters)
-        if own.explicit:
+        operators = state.question.operators
+        own = search_keywords(self._store, state.question.text, depth, operators=operators, filters=filters)
+        if operators is not None:
             return own
         raw = dict(own.hits)
         for expansion in state.expansions:
@@ -89,15 +94,16 @@ class Retriever:
 
     def _semantic(self, state: SearchState) -> _Meaning:
         given, tokens = state.question.pooled, state.question.tokens
-        if given is None and state.question.text == state.query.text:
+        if given is None and state.original is None:
             given = state.query.embedding
         if given is None:
             embedded = self._embedder().embed_query(state.question.text, tokens=True)
             given = embedded.pooled[0]
             tokens = embedded.tokens[0] if embedded.tokens else None
-        near = self._store.search_vector(given, state.plan.depth, filters=state.query.filters)
-        cosines = [(key, min(1.0, max(0.0, cosine))) for key, cosine in near]
-        return _Meaning(_hits(SearchStrategy.SEMANTIC, cosines), given, tokens)
+        excluded = state.keyword.excluded if state.keyword else frozenset()
+        near = self._store.search_vector(given, state.plan.depth + len(excluded), filters=state.query.filters)
+        cosines = [(key, min(1.0, max(0.0, cosine))) for key, cosine in near if key not in excluded]
+        return _Meaning(_hits(SearchStrategy.SEMANTIC, cosines[: state.plan.depth]), given, tokens)
 
     # What each gave
 
@@ -124,7 +130,12 @@ class Retriever:
     def _take_graph(self, state: SearchState, started: Timed[GraphStart], followed: Timed[list[Hit]]) -> None:
         start = started.value or GraphStart()
         state.sides = start.named
-        hits = [*start.entities, *_ranked(SearchStrategy.GRAPH, followed.value or [])]
+        found = [*start.entities, *(followed.value or [])]
+        if state.question.operators is not None and state.question.operators.unwanted is not None:
+            # Entities and communities are told in sentences of chunks that may be excluded.
+            excluded = state.keyword.excluded if state.keyword else frozenset()
+            found = [hit for hit in found if hit.key and hit.key not in excluded]
+        hits = _ranked(SearchStrategy.GRAPH, found)
         note = Note(details={"named": [named.name for named in start.named if named.about]})
         for name in ("seed", "trail", "theme"):
             note.details[f"{name}s"] = sum(name in hit.scores for hit in hits)
@@ -185,8 +196,11 @@ def _base(state: SearchState, weights: SearchWeights) -> dict[int, float]:
     by_meaning = {hit.key: hit.score for hit in state.rankings[SearchStrategy.SEMANTIC]}
     by_word = by_word if weights.keyword > 0 else {}
     by_meaning = by_meaning if weights.semantic > 0 else {}
-    explicit = state.keyword is not None and state.keyword.explicit
-    share = 1.0 if explicit or not by_word else coverage(max(by_word.values()), state.question.rarity)
+    share = (
+        1.0
+        if state.question.operators is not None or not by_word
+        else coverage(max(by_word.values()), state.question.rarity)
+    )
     return base_scores(by_word, by_meaning, weights, covered=share)
 
 

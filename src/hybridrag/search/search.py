@@ -12,7 +12,7 @@ from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reader, Reranker, 
 from hybridrag.search.cache import QueryCache
 from hybridrag.search.correct import Rounds
 from hybridrag.search.duplicates import leave_out_copies
-from hybridrag.search.fuse import rank
+from hybridrag.search.fuse import matches_first, rank
 from hybridrag.search.judge import READ, LocalJudge
 from hybridrag.search.outside import Outside
 from hybridrag.search.present import page_of, show
@@ -97,6 +97,7 @@ class Searcher:
         rank(state, self._settings.search)
         leave_out_copies(state, self._store)
         self._reranker.rerank(state)
+        matches_first(state)
 
     def _verified(self, state: SearchState) -> SearchState:
         """The best of several tries, judged; without correction, of this one."""
@@ -128,7 +129,7 @@ class Searcher:
             return rounds.best
 
     def _present(self, state: SearchState, began: float, *, explain: bool) -> SearchResult:
-        query = state.query
+        query = _as_run(state)
         passing = [hit for hit in state.hits if hit.combined >= query.filters.min_relevance]
         with state.recorder.step(Step.HIGHLIGHT):
             items = show(self._store, state, page_of(passing, query.options.offset, query.options.limit))
@@ -148,6 +149,7 @@ class Searcher:
             crag=state.crag,
             intent_match=state.intent,
             sufficiency=state.sufficiency,
+            relaxed=state.relaxed,
             trace=state.recorder.trace() if explain else None,
         )
 
@@ -170,3 +172,9 @@ class Searcher:
             f"The query's embedding has {len(query.embedding)} numbers; this index has {model.dimension}.",
             hint="Leave it out to have it computed.",
         )
+
+
+def _as_run(state: SearchState) -> SearchQuery:
+    """The query with what was decided for it: its type, and how much each search counted."""
+    options = state.query.options.model_copy(update={"weights": state.weights})
+    return state.query.model_copy(update={"type": state.plan.type, "options": options})

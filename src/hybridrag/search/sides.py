@@ -100,8 +100,7 @@ def show_both_sides(state: SearchState) -> list[JsonValue]:
 
     Only for a comparison, and only where the graph was searched: it knows what is about a side.
     """
-    found = state.question.classification
-    if found is None or found.relation_hint is not RelationHint.COMPARISON:
+    if state.question.hint is not RelationHint.COMPARISON:
         return []
     chunks = {hit.key: hit for hit in state.hits if hit.key}
     represented = represent_sides(list(chunks), state.sides)

@@ -37,6 +37,8 @@ class SearchState:
     """What is searched in this try, and its vectors once they are known."""
     plan: Plan
     recorder: Recorder
+    original: Question | None = None
+    """The question of the first try, where this one asks in other words."""
 
     names: tuple[KnownName, ...] = ()
     """Those in the question that the graph knows."""
@@ -79,8 +81,21 @@ class SearchState:
 
     @property
     def enabled(self) -> tuple[SearchStrategy, ...]:
-        """The searches that the query asks for."""
-        return self.query.options.enabled
+        """The searches that run for themselves: asked for, and of some weight."""
+        return self.plan.searches
+
+    @property
+    def asked(self) -> Question:
+        """The question as it was asked: what results are judged by."""
+        return self.original or self.question
+
+    @property
+    def relaxed(self) -> bool:
+        """Whether hits are here that lack a word of the question, or do not match its operators."""
+        if self.keyword is None or SearchStrategy.KEYWORD not in self.enabled:
+            return False
+        matching = self.keyword.matching
+        return self.keyword.relaxed if matching is None else any(hit.key not in matching for hit in self.hits)
 
     def again(self, *, plan: Plan, question: Question | None = None) -> SearchState:
         """Another try at the same query."""
@@ -89,6 +104,7 @@ class SearchState:
             question or self.question,
             plan,
             self.recorder,
+            original=self.asked,
             names=self.names,
             expansions=self.expansions,
             actions=self.actions,

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from hybridrag.config import SearchSettings
 from hybridrag.errors import RAGError
 from hybridrag.graph.recognise import KnownName, recognise
-from hybridrag.protocols import GraphStore, Llm, Question
+from hybridrag.protocols import GraphStore, Llm
 from hybridrag.queries.classify import classify
 from hybridrag.queries.classify_llm import classify_with_llm
 from hybridrag.queries.expand import Expansion, ExpansionSource, expand
+from hybridrag.queries.operators import read_operators
 from hybridrag.queries.plan import make_plan
+from hybridrag.queries.question import read_question
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.search.record import Note, Recorder
 from hybridrag.search.state import SearchState
@@ -37,10 +39,13 @@ class Understander:
     def understand(self, query: SearchQuery, recorder: Recorder) -> SearchState:
         """What the question wants and how to search it; a graph or LLM that fails only takes its part away."""
         filters = query.filters
+        operators = read_operators(query.text)
+        text = operators.words if operators else query.text
         with recorder.step(Step.CLASSIFY) as note:
-            names = self._names(query.text, filters, note)
-            found = self._classify(query.text, names, note)
-            found = found.model_copy(update={"suggested_weights": self._settings.weights.of(found.type)})
+            names = self._names(text, filters, note)
+            found = self._classify(text, names, note)
+            weights = self._settings.weights.of(found.type)
+            found = found.model_copy(update={"suggested_weights": weights, "original_query": query.text})
             note.details |= {
                 "type": found.type.value,
                 "confidence": found.confidence,
@@ -48,7 +53,7 @@ class Understander:
                 "intent": found.intent,
             }
         with recorder.step(Step.EXPAND) as note:
-            expansions = self._expand(query.text, names, filters, note)
+            expansions = self._expand(text, names, filters, note)
         if expansions:
             texts = tuple(dict.fromkeys(expansion.text for expansion in expansions))
             found = found.model_copy(update={"expanded_queries": texts})
@@ -61,7 +66,8 @@ class Understander:
                 "weightsFrom": plan.weights_from,
                 "candidates": plan.candidates,
             }
-        return SearchState(query, Question(query.text, found), plan, recorder, names=names, expansions=expansions)
+        question = read_question(text, found, operators=operators)
+        return SearchState(query, question, plan, recorder, names=names, expansions=expansions)
 
     def _names(self, text: str, filters: SearchFilters, note: Note) -> tuple[KnownName, ...]:
         try:

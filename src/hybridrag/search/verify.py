@@ -14,7 +14,6 @@ from hybridrag.search.intent import match_intent
 from hybridrag.search.parallel import Leg
 from hybridrag.search.record import Note
 from hybridrag.search.refine import refine
-from hybridrag.search.retrieve import rarity_of
 from hybridrag.search.state import SearchState
 from hybridrag.search.sufficiency import evaluate_sufficiency
 from hybridrag.steps import Step
@@ -44,8 +43,6 @@ class Verifier:
 
     def judge(self, state: SearchState, note: Note) -> None:
         """Judge the first hits together, if anybody can."""
-        if not state.question.rarity:
-            state.question = replace(state.question, rarity=rarity_of(self._store, state.query.text))
         # Communities are summaries of what is judged anyway.
         chunks = [hit for hit in state.hits if hit.type is SearchResultType.CHUNK][:JUDGED]
         state.judged = _side_by_side(state.with_texts(self._store, chunks))
@@ -53,7 +50,7 @@ class Verifier:
 
     def judgement(self, state: SearchState, hits: Sequence[Hit], note: Note) -> Judgement | None:
         """What the judge makes of these hits, or the fallback; None where both fail."""
-        question = replace(state.question, text=state.query.text)
+        question = state.asked
         judge = self._judge(state.query.options.crag_enabled)
         timeout = self._settings.llm.timeout_seconds
         note.details["judge"] = judge.name
@@ -74,10 +71,10 @@ class Verifier:
         """Whether the hits answer the kind of question, whether they suffice and, where asked for, their grades."""
         judgement, options = state.judgement, state.query.options
         if judgement is None:
-            state.intent = match_intent(state.question, ())
+            state.intent = match_intent(state.asked, ())
             return
         with state.recorder.step(Step.INTENT) as note:
-            state.intent = match_intent(state.question, state.judged)
+            state.intent = match_intent(state.asked, state.judged)
             note.details |= {"expected": state.intent.expected, "matched": state.intent.matched}
         with state.recorder.step(Step.SUFFICIENCY) as note:
             told = state.sufficiency = evaluate_sufficiency(judgement, caution=self._settings.verify.caution)
@@ -98,7 +95,7 @@ class Verifier:
             refined_query=rewritten[-1] if rewritten else None,
             actions=tuple(state.actions),
         )
-        refined = refine(state.question, state.judged)
+        refined = refine(state.asked, state.judged)
         told = {
             strips.candidate.id: (grade(score, bounds), strips.text if strips.kept < 1 else None)
             for score, strips in zip(judgement.relevance, refined, strict=True)

@@ -354,6 +354,8 @@ class SearchResult(Model):
     """Whether the results answer the kind of question that was asked; None unless it was checked."""
     sufficiency: SufficiencyEvaluation | None = None
     """Whether the results suffice to answer; None unless it was judged."""
+    relaxed: bool = False
+    """Whether results are among them that lack a word of the query, or do not match its operators."""
     trace: Trace | None = None
     """What happened, step by step; None unless asked for."""
 
