@@ -73,9 +73,9 @@ class RerankStage:
         """
         settings = self._settings
         with state.recorder.step(Step.RERANK) as note:
-            self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, state, note)
+            self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, state, note, probable=False)
             if self._reader is not None and (read_k := self._read_k(state, note)):
-                self._rerank(self._reader, read_k, settings.read_blend, add_reading, state, note)
+                self._rerank(self._reader, read_k, settings.read_blend, add_reading, state, note, probable=True)
             moved = show_both_sides(state)
             if moved:
                 note.details["sides"] = moved
@@ -97,7 +97,10 @@ class RerankStage:
         order: Order,
         state: SearchState,
         note: Note,
+        *,
+        probable: bool,
     ) -> None:
+        """One pass over the first hits; with `probable` its scores are probabilities, and reported as they are."""
         reranker = self._usable(load, state, note)
         if reranker is None or not state.hits:
             return
@@ -110,7 +113,9 @@ class RerankStage:
         # A fact stands in the passage that answers; only a relation is answered by way of another passage.
         kind = state.plan.type
         share = blend * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
-        ordered = _ordered(window, reranking.scores, share, order, bridges=kind is not QueryType.LOCAL)
+        # Likeness of tokens orders well, and is no probability.
+        shown = 0.0 if by_vector else 1.0 if probable else share
+        ordered = _ordered(window, reranking.scores, share, order, shown=shown, bridges=kind is not QueryType.LOCAL)
         state.hits = ordered + state.hits[len(window) :]
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
@@ -131,7 +136,7 @@ class RerankStage:
             for hit, mine, theirs in zip(window, own, worth, strict=True)
         ]
         places = _best_first(scores)
-        state.hits = _put(window, places, scores) + state.hits[count:]
+        state.hits = _put(window, scores) + state.hits[count:]
         moved = sum(place != rank for rank, place in enumerate(places))
         note.details["support"] = {"alike": MOST_ALIKE, "moved": moved}
         note.details["first"] = [
@@ -190,18 +195,24 @@ def _explained(reranking: Reranking, share: float, looked: int) -> dict[str, Jso
 
 
 def _ordered(
-    window: Sequence[Hit], scores: Sequence[float | None], share: float, order: Order, *, bridges: bool
+    window: Sequence[Hit],
+    scores: Sequence[float | None],
+    share: float,
+    order: Order,
+    *,
+    shown: float,
+    bridges: bool,
 ) -> list[Hit]:
-    """The hits in their new order, each with what the reranker said of it."""
+    """The hits in their new order, each with what the reranker said of it; that counts for its score by `shown`."""
     linked = [bridges and hit.reached_by_link for hit in window]
     blended = order([hit.order for hit in window], scores, share=share, linked=linked)
     seen = [
         hit
         if score is None
-        else replace(hit, score=(1 - share) * hit.score + share * score, scores={**hit.scores, "rerank": score})
+        else replace(hit, score=(1 - shown) * hit.score + shown * score, scores={**hit.scores, "rerank": score})
         for hit, score in zip(window, scores, strict=True)
     ]
-    return _put(seen, _best_first(blended), blended)
+    return _put(seen, blended)
 
 
 def _best_first(scores: Sequence[float]) -> list[int]:
@@ -209,14 +220,9 @@ def _best_first(scores: Sequence[float]) -> list[int]:
     return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
 
 
-def _put(window: Sequence[Hit], places: Sequence[int], orders: Sequence[float]) -> list[Hit]:
-    """The hits in the order of their places; each is scored no higher than the one before it."""
-    ordered: list[Hit] = []
-    ceiling = 1.0
-    for place in places:
-        ceiling = min(ceiling, window[place].score)
-        ordered.append(replace(window[place], order=orders[place], score=ceiling))
-    return ordered
+def _put(window: Sequence[Hit], orders: Sequence[float]) -> list[Hit]:
+    """The hits, the best first."""
+    return [replace(window[place], order=orders[place]) for place in _best_first(orders)]
 
 
 def _wrong(reranking: Reranking, expected: int) -> str | None:
