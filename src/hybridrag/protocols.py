@@ -639,7 +639,7 @@ class GraphStore(Protocol):
         """The public ids of entities."""
         ...
 
-    def key_of_entity(self, entity_id: EntityId) -> int | None:
+    def key_of_entity(self, entity_id: EntityId, *, filters: SearchFilters | None = None) -> int | None:
         """The entity of a public id; that of a name that was merged into another leads to the other."""
         ...
 

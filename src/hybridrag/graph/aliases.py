@@ -130,15 +130,17 @@ _LATIN_NAME = re.compile(r"^[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9\s.&'’+\-!]*$")
 _MIN_SCRIPT = 3  # letters: (n) and (vs) behind a word say what it is
 _KATAKANA_NAME = re.compile(r"^[ァ-ヺー・＝=\s　]+$")
 _KANJI = re.compile(r"[一-鿿々]")
+_SIMPLE_KANJI = 2  # characters; longer words are most often made of several
 
 
 def is_common_word(text: str) -> bool:
-    """Whether the dictionary has it as one word that names no particular thing.
+    """Whether the dictionary has it as a simple word that names no particular thing.
 
-    "オンライン" -> True; "大槻", "国際標準化機構", "砂の器" -> False
+    "オンライン", "砂" -> True; "大槻", "国際連合", "砂の器" -> False
     """
-    words = morphemes(text)
-    return len(words) == 1 and not words[0].unknown and "固有名詞" not in words[0].pos and is_japanese(text)
+    simple = len(text) <= _SIMPLE_KANJI or _KATAKANA_NAME.match(text) is not None
+    words = morphemes(text) if simple and is_japanese(text) else ()
+    return len(words) == 1 and not words[0].unknown and "固有名詞" not in words[0].pos
 
 
 def bracket_aliases(text: str, mentions: Sequence[Mention]) -> Iterator[AliasRecord]:

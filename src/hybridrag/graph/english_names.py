@@ -66,7 +66,7 @@ def runs(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """
     at = 0
     while at < len(tokens):
-        if not tokens[at].is_name_like:
+        if not tokens[at].is_name_like or _is_month(tokens, at):
             at += 1
             continue
         end = _run_end(text, tokens, at)
@@ -100,10 +100,16 @@ def _step(text: str, tokens: Sequence[Token], start: int, end: int) -> int:
     if not _joins(text, left, token):
         return 2 if _is_nickname(text, tokens, end) else 0
     if token.is_name_like:
-        return 1
+        return int(not _is_month(tokens, end))
     if token.text.isdecimal():
         return int(len(token.text) < _YEAR_DIGITS and left.low not in DEMONYMS and left.low != "top")
     return _over_small_words(text, tokens, start, end)
+
+
+def _is_month(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word is the month of a date, by the number beside it: "5 Aug Seahouses"."""
+    beside = tokens[max(0, at - 1) : at] + tokens[at + 1 : at + 2]
+    return tokens[at].low in MONTHS and any(token.text[0].isdigit() for token in beside)
 
 
 def _is_nickname(text: str, tokens: Sequence[Token], at: int) -> bool:

@@ -117,9 +117,7 @@ def _row_mentions(text: str, tokens: Sequence[Token], around: Surroundings, take
             yield Mention(name, name_key(name), EntityType.OTHER, start, end, confidence, Source.NAME)
 
 
-def _typed(
-    text: str, mentions: list[Mention], records: list[AliasRecord], small: frozenset[str]
-) -> list[Mention]:
+def _typed(text: str, mentions: list[Mention], records: list[AliasRecord], small: frozenset[str]) -> list[Mention]:
     """Each mention with the best guess that any place of its name or alias in the chunk gives."""
     best: dict[str, Guess] = {}
     for mention in mentions:
@@ -172,9 +170,8 @@ def _chains(text: str, mentions: list[Mention]) -> Iterator[list[Mention]]:
 
 def _under_whole_names(mentions: list[Mention], context: Context) -> Iterator[Mention]:
     """Mentions with a family name or first name alone under the one whole name that it can stand for."""
-    titled = [name_key(plain_title(context.title))] if context.title else []
-    persons = [mention.key for mention in mentions if mention.type is EntityType.PERSON]
-    whole = {key for key in titled + persons if _may_be_person(key)}
+    persons = {mention.key for mention in mentions if mention.type is EntityType.PERSON}
+    whole = {key for key in persons | _named_by_title(context) if _may_be_person(key)}
     for mention in mentions:
         owners = [key for key in whole if mention.key in {key.split(" ")[0], key.split(" ")[-1]}]
         open_type = mention.type in {EntityType.PERSON, EntityType.OTHER} or mention.type_strength <= HINTED
@@ -182,6 +179,12 @@ def _under_whole_names(mentions: list[Mention], context: Context) -> Iterator[Me
             yield replace(mention, key=owners[0], type=EntityType.PERSON)
         else:
             yield mention
+
+
+def _named_by_title(context: Context) -> set[str]:
+    """The key of a title that is written like a name: "Ann Lee", not "Leave and absence"."""
+    title = plain_title(context.title or "")
+    return {name_key(title)} if all(word[0].isupper() for word in title.split()) else set()
 
 
 def _may_be_person(key: str) -> bool:

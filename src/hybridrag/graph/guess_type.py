@@ -106,7 +106,7 @@ _PHRASE_ENDS = word_set(
 _PLACE_FIRST = word_set(
     "mount lake fort cape port north south east west upper lower san santa los las northern southern"
 )
-_SURE_PREPOSITIONS = word_set("in near at")
+_SURE_PREPOSITIONS = word_set("in near")
 _DIRECTIONS = word_set("north south east west northeast northwest southeast southwest outskirts parts part side")
 _STAGE = word_set("starred appeared role roles debut featured acted seen performed part song songs")
 _PERSON_STYLES = STYLES - word_set("brother sister father count major general")
@@ -242,10 +242,10 @@ def _by_hint(text: str, words: list[str], before: list[str], start: int, end: in
     listed = text[start - 2 : start] == ", " and last[:1].isupper() and text[end : end + 1] in {",", ".", ")", ";"}
     if listed and len(telling) == 1:
         return Guess(EntityType.PLACE, HINTED)
-    if _CODE.fullmatch(text, start, end):
-        return Guess(EntityType.CONCEPT, HINTED)  # QM-LN2, E42: what it numbers, the form does not tell
-    if text[start:end].isupper() and end - start > 2:
-        return Guess(EntityType.ORGANISATION, HINTED)  # most capitals that stand for themselves are bodies: NASA, BBC
+    if _CODE.fullmatch(text, start, end) or (text[start:end].isupper() and end - start > 2):
+        # Most capitals that stand for themselves are bodies: NASA, BBC. What QM-LN2 or E42 number, nothing tells.
+        coded = any(char.isdigit() for char in text[start:end])
+        return Guess(EntityType.CONCEPT if coded else EntityType.ORGANISATION, HINTED)
     if last in {"the", "The"} and len(telling) > 1 and words[-1].endswith("s"):
         return Guess(EntityType.ORGANISATION, HINTED)  # the Minnesota Vikings
     letters = all(word.replace("-", "").replace("'", "").isalpha() for word in words)

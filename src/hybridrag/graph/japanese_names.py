@@ -20,6 +20,7 @@ from hybridrag.graph.japanese_words import (
     ROLE_TYPES,
     ROYAL,
     STRONG_ENDINGS,
+    UNITS,
 )
 from hybridrag.language.morphemes import Morpheme
 from hybridrag.types.graph import EntityType
@@ -72,6 +73,7 @@ _ORIGIN = re.compile(
 )  # イタリア人: one word to the dictionary
 _ALL_KANJI = re.compile(r"[一-鿿々]{4,}$")
 _KANJI_NAME = re.compile(r"[一-鿿々ヶケ]{1,4}$")
+_HIRAGANA = re.compile(r"[ぁ-ゖー]+$")
 _DIGIT = re.compile(r"\d")
 _NUMBER_NAMES = frozenset("一二三四五六七八九十")
 _DOTS = frozenset("・･·=＝゠")
@@ -194,6 +196,10 @@ def _pieces(run: Sequence[Word]) -> Iterator[Sequence[Word]]:
     for at, word in enumerate(run):
         ends = at > start and word.kind in {Kind.SUFFIX, Kind.NOUN} and _ends_name(run, start, at)
         if ends:
+            if word.surface in HONORIFICS:
+                yield run[start : at + 1]  # who it honours is a person
+                start = at + 1
+                continue
             # キューバ国内: what stands inside or outside is the country, not its 国.
             yield run[start : at - (word.surface in {"内", "外"} and run[at - 1].surface == "国")]
             start = at + 1
@@ -353,8 +359,7 @@ def _is_nothing(stretch: Sequence[Word], piece: Sequence[Word], first: int) -> b
     letters = [word.surface for word in stretch if word.kind is Kind.LATIN]
     counted = stretch[0].kind is Kind.NUMBER or (first > 0 and piece[first - 1].kind is Kind.NUMBER)
     unit = counted and len(letters) == 1 and len(letters[0]) <= 3 and letters[0][1:].islower()
-    small = letters == [surface] and surface.islower() and len(surface) <= 3  # kg, cm
-    return surface in GENERIC_ALONE or len(surface) == 1 or unit or small
+    return surface in GENERIC_ALONE or len(surface) == 1 or unit or surface in UNITS
 
 
 def _place_first(piece: Sequence[Word], first: int) -> Iterator[Name]:
@@ -392,10 +397,10 @@ def _proper_guess(stretch: Sequence[Word], cued: EntityType | None, *, honoured:
 def _foreign_guess(stretch: Sequence[Word], *, dotted: bool) -> Guess:
     first, last = stretch[0], stretch[-1]
     if first.kind is Kind.LATIN:
-        if any(word.kind is Kind.NUMBER or _DIGIT.search(word.surface) for word in stretch):
-            return Guess(EntityType.CONCEPT, HINTED)  # T-500, E42: what it numbers, the form does not tell
-        if len(stretch) > 1 and last.kind is not Kind.LATIN:
-            return Guess(EntityType.ORGANISATION, HINTED)  # ASローマ, JR九州
+        coded = any(word.kind is Kind.NUMBER or _DIGIT.search(word.surface) for word in stretch)
+        if coded or (len(stretch) > 1 and last.kind is not Kind.LATIN):
+            # ASローマ, JR九州; what T-500 or E42 number, nothing tells
+            return Guess(EntityType.CONCEPT if coded else EntityType.ORGANISATION, HINTED)
         if len(stretch) > 1 and all(word.surface.isalpha() for word in stretch):
             return UNKNOWN  # Joel Andryc, Devolver Digital
         plain = first.surface.isupper() and not any(char.isdigit() for char in last.surface)
@@ -416,7 +421,10 @@ def _terms(piece: Sequence[Word], whole: str, ending: EntityType | None) -> Iter
         if ending and piece[start].surface == "第":
             break
         start += 1
-    kept = piece[start:]
+    end = len(piece)
+    while end > start + 1 and _HIRAGANA.match(piece[end - 1].surface):
+        end -= 1  # 自己負担なし, 世帯ごと
+    kept = piece[start:end]
     if not kept:
         return
     whole = "".join(word.surface for word in kept)

@@ -35,7 +35,7 @@ _LINE_LABEL = re.compile(
 )
 _TABLE_HEAD = re.compile(
     r"^[^\n]+\|[^\n]*(?=\n\|?[ \t]*:?-{3,})"  # Markdown: a line of dashes follows
-    r"|^(?P<first>[^|\n]{1,60}) \|[^\n]+(?=\n(?P=first): )",  # a table that the reader wrote out: "a | b", "a: 1 | b: 2"
+    r"|^(?P<first>[^|\n]{1,60}) \|[^\n]+(?=\n(?P=first): )",  # a table written out: "a | b", then "a: 1 | b: 2"
     re.MULTILINE,
 )
 _LABEL_WORDS = 4
@@ -57,7 +57,7 @@ _DATE = re.compile(
     rf"|\b{_YEAR}-\d{{2}}(?:-\d{{2}})?\b"
     rf"|\b\d{{1,2}}/\d{{1,2}}/(?:\d{{2}}|{_YEAR})\b"
     rf"|\b(?:the\s+)?(?:(?:early|mid|late)[- ])?(?:{_YEAR}s|\d{{1,2}}(?:st|nd|rd|th)(?:[- ]|\s+)century)\b"
-    rf"|(?<![\d.,:$€£¥]){_YEAR}(?:[–-]\d{{2}}(?!\d))?(?![\d%]|[.,:]\d)"
+    rf"|(?<![\d.,:$€£¥])(?:{_YEAR}(?<!1[0-4]\d\d)|(?<=[a-z,(] )1[0-4]\d\d\b)(?:[–-]\d{{2}}(?!\d))?(?![\d%]|[.,:]\d)"
     r"(?!\s?(?:km|kg|m|cm|mm|people|inhabitants|employees|students|copies|miles|feet|votes|dollars|yen|人|円|個|件|名|台|本|回|万|億)\b)"
 )
 _ERAS = (

@@ -74,6 +74,7 @@ LEGAL_FORMS = word_set(
 
 SENTENCE_OPENERS = word_set(
     """
+    dear hello hi hey thanks thank regards cheers welcome
     about above according across additionally after afterwards again against ago all almost along already also
     although altogether always among amongst an and another any anyone anything are aren't around as at away back
     based be because become before began being below beneath beside besides best better between beyond big both but by

@@ -29,7 +29,7 @@ def _is_mentioned(entity: str, compiled: CompiledFilter) -> tuple[str, list[Any]
     """That a visible chunk mentions the entity in a column, as an SQL condition with its values."""
     visible, values = compiled.condition("m.chunk_key")
     sql = (
-        "EXISTS (SELECT 1 FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (a column name)
+        f"EXISTS (SELECT 1 FROM {compiled.names} n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (a column name)
         f"WHERE n.entity_key = {entity}{visible})"
     )
     return sql, values
@@ -240,7 +240,7 @@ def mention_places(
     for batch in batches(list(chunk_keys)):
         sql = (
             'SELECT m.chunk_key, n.entity_key, m."start", m."end" FROM mentions m '  # noqa: S608 (only marks)
-            f"JOIN names n ON n.key = m.name_key WHERE m.chunk_key IN ({marks(batch)}){visible} "
+            f"JOIN {compiled.names} n ON n.key = m.name_key WHERE m.chunk_key IN ({marks(batch)}){visible} "
             'ORDER BY m.chunk_key, m."start", m."end"'
         )
         found.extend((row[0], row[1], row[2], row[3]) for row in connection.execute(sql, (*batch, *values)))

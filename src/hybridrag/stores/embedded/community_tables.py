@@ -160,7 +160,7 @@ def chunks_mentioning(
     found: dict[int, Keys] = {}
     for batch in batches(list(entity_keys)):
         sql = (
-            "SELECT n.entity_key, m.chunk_key FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
+            f"SELECT n.entity_key, m.chunk_key FROM {compiled.names} n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
             f"WHERE n.entity_key IN ({marks(batch)}){visible}"
         )
         said = np.unique(_integers(connection.execute(sql, (*batch, *values)), 2), axis=0)

@@ -9,12 +9,12 @@ from pathlib import Path
 import apsw
 
 from hybridrag.errors import StoreCorrupt, StoreVersionMismatch
-from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES
+from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES, SHORT_FORMS_TABLE
 
 APPLICATION_ID = 0x48524147
 """Marks the file as ours: "HRAG"."""
 
-FORMAT = 3
+FORMAT = 4
 
 BM25_CONTEXT_WEIGHT = 1.0
 BM25_BODY_WEIGHT = 1.0
@@ -131,7 +131,12 @@ def _add_token_vectors(connection: apsw.Connection) -> None:
     connection.execute(TOKENS_TABLE)
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: _add_graph, 2: _add_token_vectors}
+def _add_short_forms(connection: apsw.Connection) -> None:
+    """Format 4 knows short forms of names; `hybridrag graph rebuild` finds those of what is already indexed."""
+    connection.execute(SHORT_FORMS_TABLE)
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: _add_graph, 2: _add_token_vectors, 3: _add_short_forms}
 """From that format to the next."""
 
 
@@ -161,6 +166,7 @@ def create_or_migrate(
         connection.execute(TOKENS_TABLE)
         connection.execute(TERMS_TABLE)
         connection.execute(GRAPH_TABLES)
+        connection.execute(SHORT_FORMS_TABLE)
         connection.execute(
             "INSERT INTO meta VALUES ('store_id', ?), ('generation', 0), ('chunk_count', 0)", (uuid.uuid4().hex,)
         )
