@@ -248,42 +248,22 @@ def mention_places(
 
 
 def visible_communities(connection: apsw.Connection, compiled: CompiledFilter) -> set[int]:
-    """Communities that may have a visible member, found from the visible chunks.
-
-    Read from what was counted, which is a tenth of the rows; chunks that are not counted yet are read themselves.
-    """
+    """Communities that have a visible member, found from the visible chunks."""
     if compiled.excludes_all:
         return set()
-    where, values = _chunks_pass(compiled, "chunk_key")
-    sql = f"SELECT members FROM counted_chunks WHERE 1{where}"  # noqa: S608 (conditions hold no user text)
-    blobs = [bytes(blob) for (blob,) in connection.execute(sql, values)]
-    where, values = _chunks_pass(compiled, "m.chunk_key")
-    sql = (
-        "SELECT DISTINCT n.entity_key FROM (SELECT DISTINCT chunk_key FROM touched_chunks) t "  # noqa: S608
-        f"JOIN mentions m ON m.chunk_key = t.chunk_key JOIN names n ON n.key = m.name_key WHERE 1{where}"
-    )
-    fresh = [key for (key,) in connection.execute(sql, values)]
-    entities = np.unique(np.concatenate((np.frombuffer(b"".join(blobs), dtype="<i8"), np.array(fresh, dtype=np.int64))))
-    if not len(entities):
-        return set()
-    leaves = connection.execute(
-        "SELECT DISTINCT community_key FROM community_members WHERE entity_key IN carray(?)",
-        (apsw.carray(np.ascontiguousarray(entities, dtype=np.int64)),),
-    )
-    return set(_parents(connection, [key for (key,) in leaves]))
-
-
-def _chunks_pass(compiled: CompiledFilter, column: str) -> tuple[str, list[Any]]:
-    """The filter as a condition that begins with the files: good for one statement over many chunks."""
-    sql = ""
-    values: list[Any] = []
+    sql, values = "", []
     if compiled.file_keys is not None:
-        sql += f" AND {column} IN (SELECT key FROM chunks WHERE file_key IN carray(?))"  # noqa: S608 (a column name)
+        sql += " AND m.chunk_key IN (SELECT key FROM chunks WHERE file_key IN carray(?))"
         values.append(apsw.carray(compiled.file_keys))
     if compiled.chunk_keys is not None:
-        sql += f" AND {column} IN carray(?)"
+        sql += " AND m.chunk_key IN carray(?)"
         values.append(apsw.carray(compiled.chunk_keys))
-    return sql, values
+    leaves = connection.execute(
+        "SELECT DISTINCT k.community_key FROM mentions m CROSS JOIN names n ON n.key = m.name_key "  # noqa: S608
+        f"CROSS JOIN community_members k ON k.entity_key = n.entity_key WHERE 1{sql}",
+        values,
+    )
+    return set(_parents(connection, [key for (key,) in leaves]))
 
 
 def text_vectors(connection: apsw.Connection, model: str) -> tuple[Keys, Float32Array]:

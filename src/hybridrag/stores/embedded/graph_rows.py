@@ -14,6 +14,7 @@ import apsw
 from hybridrag.graph.names import strip_legal_form
 from hybridrag.graph.short_forms import NUMBERED, fits, shorter_forms
 from hybridrag.protocols import Linker, Resemblance
+from hybridrag.stores.embedded.community_tables import count_pending, forget_texts_of
 from hybridrag.stores.embedded.graph_reads import HINT, chosen_type
 from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.documents import Chunk, FileInfo
@@ -68,6 +69,10 @@ class GraphChange:
     """Those of them that something no longer says: perhaps nothing does."""
     aliases: set[str] = field(default_factory=set)
     """Title aliases that nobody had before, or nobody has any more."""
+    gone: int = 0
+    """How many chunks say nothing any more."""
+    said: int = 0
+    """How many chunks are new."""
     chunks: dict[int, tuple[str, set[str]]] = field(default_factory=dict)
     """New chunks with their text and its probe terms, which have no links yet."""
 
@@ -90,6 +95,7 @@ class GraphWriter:
 
     def insert(self, chunk_key: int, text: str, graph: ChunkGraph) -> None:
         """Write what a new chunk says."""
+        self._change.said += 1
         keys = self._name_keys(graph)
         self._change.names.update(keys.values())
         self._connection.executemany(
@@ -133,6 +139,8 @@ class GraphWriter:
 
     def forget(self, chunk_keys: Sequence[int]) -> None:
         """Remove what chunks said."""
+        self._change.gone += len(chunk_keys)
+        forget_texts_of(self._connection, chunk_keys)
         for batch in batches(list(chunk_keys)):
             for column, table in (
                 ("name_key", "mentions"),
@@ -194,6 +202,8 @@ class GraphWriter:
         self._relink()
         self._shorten()
         self._resolve()
+        if self._change.names or self._change.left:
+            count_pending(self._connection, max(1, self._change.gone + self._change.said))
         self._change = GraphChange()
 
     def _name_keys(self, graph: ChunkGraph) -> dict[str, int]:

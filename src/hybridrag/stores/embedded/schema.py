@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from hybridrag.errors import StoreCorrupt, StoreVersionMismatch
+from hybridrag.stores.embedded.community_schema import COMMUNITY_TABLES
 from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES, SHORT_FORMS_TABLE
 
 APPLICATION_ID = 0x48524147
@@ -111,6 +112,22 @@ CREATE VIRTUAL TABLE term_counts USING fts5vocab ('terms', 'row');
 CREATE VIRTUAL TABLE term_places USING fts5vocab ('terms', 'instance');
 """
 
+DROP_COMMUNITY_TABLES = """
+DROP TRIGGER IF EXISTS mention_written;
+DROP TRIGGER IF EXISTS mention_removed;
+DROP TRIGGER IF EXISTS fact_written;
+DROP TRIGGER IF EXISTS fact_removed;
+DROP TRIGGER IF EXISTS name_resolved;
+DROP TABLE IF EXISTS touched_chunks;
+DROP TABLE IF EXISTS counted_chunks;
+DROP TABLE communities;
+DROP TABLE community_members;
+DROP TABLE community_key_entities;
+DROP TABLE community_sentences;
+DROP TABLE community_texts;
+DROP TABLE community_state;
+"""
+
 DROP_TERMS_TABLE = """
 DROP TABLE IF EXISTS term_places;
 DROP TABLE IF EXISTS term_counts;
@@ -132,7 +149,10 @@ def _add_token_vectors(connection: apsw.Connection) -> None:
 
 
 def _add_short_forms(connection: apsw.Connection) -> None:
-    """Format 4 knows short forms of names; `hybridrag graph rebuild` finds those of what is already indexed."""
+    """Format 4 knows short forms of names, which `hybridrag graph rebuild` finds, and finds communities as a whole."""
+    connection.execute(DROP_COMMUNITY_TABLES)
+    connection.execute(COMMUNITY_TABLES)
+    connection.execute("UPDATE community_state SET pending = 1")
     connection.execute(SHORT_FORMS_TABLE)
 
 
