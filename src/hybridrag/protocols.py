@@ -194,6 +194,8 @@ class Reranking:
     tokens: int = 0
     """As the service counts them; 0 for a local model."""
     cost: float = 0.0
+    matches: NDArray[np.float32] | None = field(default=None, compare=False)
+    """(candidates, tokens of the question): how well each candidate matches each token; None where it cannot tell."""
 
 
 @runtime_checkable

@@ -28,7 +28,7 @@ def show_both_sides(found: Found) -> list[JsonValue]:
     ordered: list[Ranked] = []
     ceiling = 1.0
     for key in represented.keys:
-        item = chunks.get(key) or Ranked(key, 0.0, LOWEST_SHOWN, path=(sides[key],), led=True)
+        item = chunks.get(key) or Ranked(key, 0.0, LOWEST_SHOWN, path=(sides[key],))
         if key in sides:
             # It stands here for its side, so it counts as much as what it stands beside.
             item = replace(item, combined=max(item.combined, LOWEST_SHOWN), shown=ceiling)

@@ -17,10 +17,9 @@ from hybridrag.search.both_sides import show_both_sides
 from hybridrag.search.late import LateInteraction
 from hybridrag.search.parallel import Leg
 from hybridrag.search.record import Note, Recorder
-from hybridrag.search.rerank_scores import add_reading, blend_reranking
+from hybridrag.search.rerank_scores import add_reading, blend_reranking, complement
 from hybridrag.search.retrieve import Found, Ranked
 from hybridrag.search.statement import is_statement
-from hybridrag.search.support import MOST_ALIKE, support, with_support
 from hybridrag.steps import Step
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.ids import FileId
@@ -39,9 +38,7 @@ GRACE = 0.25
 class Order(Protocol):
     """What makes one order of the results' scores and of what a reranker says."""
 
-    def __call__(
-        self, scores: Sequence[float], reranked: Sequence[float | None], /, *, share: float, led: Sequence[bool]
-    ) -> list[float]:
+    def __call__(self, scores: Sequence[float], reranked: Sequence[float | None], /, *, share: float) -> list[float]:
         """What orders each result."""
         ...
 
@@ -100,40 +97,10 @@ class RerankStage:
         # A fact stands in the passage that answers; only a relation is answered by way of another passage.
         kind = found.ask.understood.plan.type
         share = blend * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
-        ordered = _order(window, reranking.scores, share, order, bridges=kind is not QueryType.LOCAL)
-        found.ranked = ordered + found.ranked[len(window) :]
+        found.ranked = _order(window, reranking, share, order) + found.ranked[len(window) :]
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
         looks.append(_told(reranking, share, len(candidates)))
-        # What a model has read stands for itself; and what answers a relation need not be like the rest.
-        if by_vector and found.by_score and kind is not QueryType.RELATIONSHIP:
-            self._support(found, len(window), note, bridges=kind is not QueryType.LOCAL)
-
-    def _support(self, found: Found, count: int, note: Note, *, bridges: bool) -> None:
-        """Let the first results that are alike speak for one another."""
-        window = found.ranked[:count]
-        files = self._store.file_keys([item.key for item in window if item.key])
-        own = [item.score for item in window]
-        vectors = [found.vectors.get(item.key) if item.key in files else None for item in window]
-        worth = support(own, vectors, [files.get(item.key, 0) for item in window])
-        scores = [
-            with_support(mine, theirs, protected=bridges and item.led)
-            for item, mine, theirs in zip(window, own, worth, strict=True)
-        ]
-        places = _best_first(scores)
-        seen, shown = [item.rerank for item in window], [item.final for item in window]
-        found.ranked = _put(window, places, scores, seen, shown) + found.ranked[count:]
-        moved = sum(place != rank for rank, place in enumerate(places))
-        note.details["support"] = {"alike": MOST_ALIKE, "moved": moved}
-        note.details["first"] = [
-            {
-                "key": window[place].key,
-                "own": round(own[place], 4),
-                "alike": round(worth[place], 4),
-                "score": round(scores[place], 4),
-            }
-            for place in places[: found.ask.query.options.limit]
-        ]
 
     def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
         if not found.ask.query.options.rerank_enabled:
@@ -180,18 +147,19 @@ def _told(reranking: Reranking, share: float, looked: int) -> dict[str, JsonValu
     return told
 
 
-def _order(
-    window: Sequence[Ranked], scores: Sequence[float | None], share: float, order: Order, *, bridges: bool
-) -> list[Ranked]:
-    """The results in their new order; each is scored no higher than the one before it."""
-    led = [bridges and item.led for item in window]
-    blended = order([item.score for item in window], scores, share=share, led=led)
+def _order(window: Sequence[Ranked], reranking: Reranking, share: float, order: Order) -> list[Ranked]:
+    """The results in their new order; each is shown with no more than the one before it."""
+    scores = reranking.scores
+    blended = order([item.score for item in window], scores, share=share)
+    places = _best_first(blended)
+    if reranking.matches is not None:
+        places = complement(places, blended, reranking.matches)
     seen = [item.rerank if score is None else score for item, score in zip(window, scores, strict=True)]
     shown = [
         item.final if score is None else (1 - share) * item.final + share * score
         for item, score in zip(window, scores, strict=True)
     ]
-    return _put(window, _best_first(blended), blended, seen, shown)
+    return _put(window, places, blended, seen, shown)
 
 
 def _best_first(scores: Sequence[float]) -> list[int]:

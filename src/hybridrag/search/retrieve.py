@@ -71,8 +71,6 @@ class Ranked:
     graph: float = 0.0
     """The graph's own score of it."""
     path: tuple[str, ...] = ()
-    led: bool = False
-    """Whether another result led here: its own words need not resemble the question."""
     arithmetic: Callable[[], dict[str, JsonValue]] = dict
     """How the score came about, for the trace; made for the few that are shown."""
     hit: Hit | None = None
@@ -386,8 +384,7 @@ def _with_nodes(found: Found, ranked: list[Ranked]) -> list[Ranked]:
     """With what is named beside the best chunk about it, where the question is about just that."""
     first = ranked[0] if ranked else Ranked(0, 1.0, 1.0)
     nodes = [
-        Ranked(0, first.score, first.combined, graph=hit.score, path=hit.path, hit=hit, led=True)
-        for hit in found.start.entities
+        Ranked(0, first.score, first.combined, graph=hit.score, path=hit.path, hit=hit) for hit in found.start.entities
     ]
     return ranked[:1] + nodes + ranked[1:]
 
@@ -399,7 +396,6 @@ def _of_blended(item: Blended) -> Ranked:
         combined=item.combined,
         graph=item.graph,
         path=(item.via,) if item.via else (),
-        led=item.path > item.base + item.seed,
         arithmetic=partial(_blend_arithmetic, item),
     )
 
@@ -435,7 +431,6 @@ def _of_fused(item: Fused, led: Mapping[int, float], found: Found, k: int) -> Ra
         combined=item.combined,
         graph=led.get(key, 0.0),
         path=(via,) if via else (),
-        led=trail is not None and len(item.ranks) == 1,
         arithmetic=partial(_rank_arithmetic, item, via, k),
     )
 

@@ -280,7 +280,7 @@ class VerifyStage:
             for page in pages[:1]:
                 if page.url not in there:
                     shown = ranked[min(place, len(ranked) - 1)].final
-                    ranked.insert(place + 1, Ranked(0, 1.0, max(LOWEST_SHOWN, shown), page=page, shown=shown, led=True))
+                    ranked.insert(place + 1, Ranked(0, 1.0, max(LOWEST_SHOWN, shown), page=page, shown=shown))
                     there.add(page.url)
         if len(ranked) == len(found.ranked):
             return None
