@@ -9,7 +9,7 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.community_views import view_communities
-from hybridrag.search.themes import has_topic, search_themes, theme_keys
+from hybridrag.search.themes import search_themes, theme_keys, topic_words
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.results import Hit, SearchResultType
@@ -107,7 +107,7 @@ def themes(engine: Engine, question: str, *, filters: SearchFilters | None, limi
     vector = HashEmbedder().embed_query(question).pooled[0]
     views = view_communities(store, theme_keys(store.communities, vector, filters=filters), filters=filters)
     base = {key: (1 + cosine) / 2 for key, cosine in store.search_vector(vector, 100, filters=filters)}
-    return search_themes(store, vector, list(views.values()), base, question=question, filters=filters, limit=limit)
+    return search_themes(store, list(views.values()), base, about=topic_words(question), filters=filters, limit=limit)
 
 
 DEFAULT = SearchFilters(workspace_ids=("default",))
@@ -184,14 +184,14 @@ def test_the_limit_holds(engine: Engine) -> None:
      "主なテーマは何ですか", "What are the main themes of these documents?"],
 )  # fmt: skip
 def test_a_question_of_general_words_alone_has_no_topic(question: str) -> None:
-    assert not has_topic(question)
+    assert not topic_words(question)
 
 
 @pytest.mark.parametrize(
     "question", ["What are the main themes in the safety reports?", "汐見市の災害について概要を教えてください"]
 )
 def test_a_question_that_says_what_of_the_whole_is_wanted_has_a_topic(question: str) -> None:
-    assert has_topic(question)
+    assert topic_words(question)
 
 
 def test_what_is_near_to_a_topic_comes_before_what_is_not(engine: Engine) -> None:
@@ -205,4 +205,4 @@ def test_one_document_has_its_own_themes(engine: Engine) -> None:
     assert len([hit for hit in themes(engine, "What is it all about?", filters=only) if hit.key]) == 1
     vector = HashEmbedder().embed_query("stands here").pooled[0]
     ((key, _),) = engine._store.search_vector(vector, 5, filters=only)
-    assert [hit.key for hit in search_themes(engine._store, vector, [], {key: 1.0}, filters=only)] == [key]
+    assert [hit.key for hit in search_themes(engine._store, [], {key: 1.0}, filters=only)] == [key]

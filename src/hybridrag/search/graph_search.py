@@ -15,7 +15,7 @@ from hybridrag.search.entity_hits import asks_what_it_is, search_entities
 from hybridrag.search.hop import Seed, Trail, find_seeds, hop, seeds_by_name
 from hybridrag.search.named import Named, find_named
 from hybridrag.search.relate import search_relations
-from hybridrag.search.themes import search_themes, theme_keys
+from hybridrag.search.themes import TOPIC, search_themes, theme_keys, topic_words
 from hybridrag.search.understand import Understood
 from hybridrag.types.base import Float32Array
 from hybridrag.types.queries import QueryType, SearchFilters
@@ -43,6 +43,11 @@ class GraphEnd:
     trails: Mapping[int, Trail] = field(default_factory=dict)
     themes: tuple[Hit, ...] = ()
     """Chunks and communities that cover what a question about the whole asks for."""
+
+    @property
+    def topic(self) -> bool:
+        """Whether it asks for something in particular: then its themes bear on that, more or less."""
+        return any(hit.details.get("chosen") == TOPIC for hit in self.themes)
 
 
 NOWHERE = GraphEnd()
@@ -142,10 +147,9 @@ class GraphSearch:
         return joined
 
     def _themes(self, text: str, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters) -> list[Hit]:
-        communities = self._store.communities
-        keys = theme_keys(communities, vector, filters=filters)
+        keys = theme_keys(self._store.communities, vector, filters=filters)
         views = view_communities(self._store, keys, filters=filters)
-        return search_themes(self._store, vector, list(views.values()), base, question=text, filters=filters)
+        return search_themes(self._store, list(views.values()), base, about=topic_words(text), filters=filters)
 
     def _rarity(self, text: str) -> dict[str, float]:
         total = max(1, self._store.chunk_count())

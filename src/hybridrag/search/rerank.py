@@ -66,7 +66,7 @@ class RerankStage:
         settings = self._settings
         with recorder.step(Step.RERANK) as note:
             self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, found, note)
-            if self._reader is not None and (read_k := self._read_k(found, note)):
+            if self._reader is not None and not found.end.themes and (read_k := self._read_k(found, note)):
                 self._rerank(self._reader, read_k, settings.read_blend, add_reading, found, note)
             moved = show_both_sides(found)
             if moved:
@@ -97,7 +97,9 @@ class RerankStage:
         # A fact stands in the passage that answers; only a relation is answered by way of another passage.
         kind = found.ask.understood.plan.type
         share = blend * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
-        found.ranked = _order(window, reranking, share, order) + found.ranked[len(window) :]
+        # A theme stands where it does for what those before it lack; only its score says how far it bears on the topic.
+        ordered = _order(window, reranking, share, order, keep=bool(found.end.themes))
+        found.ranked = ordered + found.ranked[len(window) :]
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
         looks.append(_told(reranking, share, len(candidates)))
@@ -115,9 +117,8 @@ class RerankStage:
             note.skip("No reranker is set.")
         elif not found.ranked:
             note.skip("Nothing to rerank.")
-        elif found.end.themes:
-            # Each result is there for what the others lack; by likeness to the question they would repeat one theme.
-            note.skip("The results cover themes; their order is that of what each adds.")
+        elif found.end.themes and not found.end.topic:
+            note.skip("The question has no topic; the order is that of what each result adds.")
             return None
         return reranker
 
@@ -147,12 +148,12 @@ def _told(reranking: Reranking, share: float, looked: int) -> dict[str, JsonValu
     return told
 
 
-def _order(window: Sequence[Ranked], reranking: Reranking, share: float, order: Order) -> list[Ranked]:
-    """The results in their new order; each is shown with no more than the one before it."""
+def _order(window: Sequence[Ranked], reranking: Reranking, share: float, order: Order, *, keep: bool) -> list[Ranked]:
+    """The results in their new order, or in the old one; each is shown with no more than the one before it."""
     scores = reranking.scores
     blended = order([item.score for item in window], scores, share=share)
-    places = _best_first(blended)
-    if reranking.matches is not None:
+    places = list(range(len(window))) if keep else _best_first(blended)
+    if reranking.matches is not None and not keep:
         places = complement(places, blended, reranking.matches)
     seen = [item.rerank if score is None else score for item, score in zip(window, scores, strict=True)]
     shown = [

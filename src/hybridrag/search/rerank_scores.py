@@ -15,7 +15,7 @@ CLEAR = 5.0
 """Log-odds that count in full: a model that reads is as good as certain there, .7 % against 99.3 %."""
 
 
-COVERAGE = 0.5
+COVERAGE = 0.4
 """What it adds to a score, of 0 to 1, to say all that the results before it do not say of the question. Between .2 and
 .7, questions over several files of `training/folders.jsonl.xz` and hotpotqa differ by a point."""
 
