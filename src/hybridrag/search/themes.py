@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hybridrag.language.words import keywords
 from hybridrag.protocols import CommunityStore, EntityRow, Store
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk
@@ -43,23 +42,10 @@ SHOWN_SENTENCES = 4
 """Sentences of a community that are looked at, as many as its summary shows."""
 COMMON = 0.5
 """A word that more than this share of the chunks hold is what the collection is about, and no topic in it."""
+TIE = 1e-6
+"""What of two results worth the same the later one is worth less: their order is that of their scores."""
 TOPIC, COVER = "topic", "cover"
 """What a result was chosen for."""
-_GENERAL = """
-main key major important central general overall whole entire total all everything broad common recurring big
-theme themes topic topics subject subjects point points issue issues idea ideas thing things trend trends
-summary summarise summarize summarised summarized overview outline recap gist picture takeaway takeaways
-highlight highlights conclusion conclusions discuss discussed discussion discussions talk talked cover covered
-mention mentioned say said tell describe explain give list show happen happened content contents information
-meeting meetings document documents file files report reports text texts note notes transcript transcripts call
-calls corpus collection archive folder data material conversation conversations page pages article articles
-paper papers record records
-主 主な 主要 全体 全般 総合 概要 要約 要約する まとめ まとめる 纏める 整理 テーマ 主題 話題 論点 内容 要点
-ポイント 傾向 特徴 資料 資料集 文書 文章 書類 会議 会合 議事録 報告 報告書 ファイル ドキュメント データ 教える
-説明 説明する 紹介 扱う 話す 話し合う 議論 議論する 大まか 全て すべて 全部 記事 記録 話 一覧 大きな 重要
-"""
-GENERAL_WORDS = frozenset(_GENERAL.split())
-"""Words that ask for the whole, and words for what holds it: a question of these alone has no topic."""
 
 
 class Cited(Protocol):
@@ -164,7 +150,7 @@ def search_themes(
     A corpus on boats, bread and bees, "What is it all about?" -> a chunk or community of each, then the second ones
 
     `base` is the own score of the chunks that words and meaning found, `views` are the communities of `theme_keys`, and
-    `about` are the `topic_words` of the question; words that most chunks hold are no topic. A community's text is in
+    `about` are the words of the question's topic; words that most chunks hold are no topic. A community's text is in
     `details`, made from visible chunks alone. A score is how far the result bears on the topic; without one, the share
     of the collection that it adds to what those before it stand for. No candidates -> no hits.
     """
@@ -177,16 +163,11 @@ def search_themes(
         shown = [it.community for it, _ in order if it.community and not it.key]
         ids = store.graph.entity_ids(sorted({row.key for view in shown for row in view.key_entities}))
         # A community stands where it does whatever its worth; what follows is worth no more than what stands before.
-        worth = np.minimum.accumulate([score for _, score in order])
-        return [_hit(pool, one, float(score), ids, topic=topic) for (one, _), score in zip(order, worth, strict=True)]
-
-
-def topic_words(question: str) -> list[str]:
-    """The words that say what of the whole a question wants; none where it wants all of it.
-
-    "What are the main risks?" -> ["risks"]; "Summarise the meeting." -> []; 「全体をまとめてください」 -> []
-    """
-    return [word.casefold() for word in keywords(question) if word.casefold() not in GENERAL_WORDS]
+        worth = np.minimum.accumulate([score for _, score in order]) - TIE * np.arange(len(order))
+        return [
+            _hit(pool, one, max(0.0, float(score)), ids, topic=topic)
+            for (one, _), score in zip(order, worth, strict=True)
+        ]
 
 
 def _is_rare(word: str, pool: _Pool) -> bool:
@@ -197,19 +178,22 @@ def _is_rare(word: str, pool: _Pool) -> bool:
 def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId], *, topic: bool) -> Hit:
     view = one.community
     path = (view.title,) if view else ()
-    chosen = TOPIC if topic else COVER
+    scores = {"theme": score, "graph": score}
+    details = {"chosen": TOPIC if topic else COVER}
     if one.key or view is None:
-        community = view.id if view else None
-        details: dict[str, float | str] = {"chosen": chosen}
-        return Hit(pool.chunks[one.key].id, score, key=one.key, path=path, community_id=community, details=details)
+        chunk, community = str(pool.chunks[one.key].id), view.id if view else None
+        return Hit(chunk, score=score, key=one.key, path=path, community_id=community, scores=scores, details=details)
     return Hit(
         id=view.id,
+        text=view.summary,
         score=score,
+        title=view.title,
         type=SearchResultType.COMMUNITY,
         path=path,
         entity_ids=tuple(ids[row.key] for row in view.key_entities if row.key in ids),
         community_id=view.id,
-        details={"chosen": chosen, "title": view.title, "text": view.summary},
+        scores=scores,
+        details=details,
     )
 
 
