@@ -280,6 +280,8 @@ class Judgement:
     """What would have to be found, in words a user reads."""
     reasons: Mapping[str, float] = field(default_factory=dict)
     """What the judgement rests on, by name."""
+    stretches: tuple[tuple[int, int], ...] = ()
+    """For each candidate, where in its text it answers best; (0, 0) where nobody can tell. None at all is as good."""
 
 
 @runtime_checkable
