@@ -660,7 +660,7 @@ class GraphStore(Protocol):
         """The public ids of entities."""
         ...
 
-    def key_of_entity(self, entity_id: EntityId) -> int | None:
+    def key_of_entity(self, entity_id: EntityId, *, filters: SearchFilters | None = None) -> int | None:
         """The entity of a public id; that of a name that was merged into another leads to the other."""
         ...
 
@@ -740,10 +740,9 @@ class Ties:
 
 @dataclass(frozen=True, slots=True)
 class CommunityNode:
-    """A community in the tree that they form. Weights are sums over the ties between entities."""
+    """A community in the tree that they form."""
 
     key: int
-    """Below 0 while it is not stored yet."""
     id: CommunityId
     level: int
     """0 at the top."""
@@ -751,12 +750,8 @@ class CommunityNode:
     """0 at the top."""
     size: int
     """How many entities it holds, those of the communities below it included."""
-    total: float
-    """The weight of the ties of its members within its parent; those within itself count twice."""
     inside: float
-    """The weight of the ties within itself."""
-    home_file: int = 0
-    """Where nothing ties its members to others: the file that mentions them most. 0 for every other community."""
+    """The weight of the ties within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -768,8 +763,6 @@ class MemberRow:
     entity_id: EntityId
     strength: float
     """The weight of its ties within that community."""
-    degree: float
-    """The weight of all its ties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -798,36 +791,26 @@ class CommunityState:
 
     version: int
     """Rises with every change of them."""
-    generation: int
-    """Of the store, in the same state."""
-    weight: float
-    """Of all ties together."""
-    changed: float
-    """How much weight came and went since the communities were last found from nothing."""
-    best_modularity: float
-    """What it was then."""
     pending: int
-    """How many chunks changed since they were last brought up to date; 0 means that they are."""
+    """How many chunks came and went since they were found; 0 means that they fit the documents."""
+    chunks: int
+    """How many chunks the store holds now."""
+    modularity: float
+    """How much better than chance they hold together."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommunityChange:
-    """A new state of the communities, written at once or not at all."""
+    """All communities, which replace the former ones at once or not at all."""
 
     state: CommunityState
-    """The new sums. Its version and generation are those that the change was worked out from."""
-    whole: bool
-    """Whether it replaces everything."""
-    nodes: Mapping[int, CommunityNode]
-    """New and changed ones, by key."""
+    """That they were found in."""
+    nodes: Sequence[CommunityNode]
+    """Parents before their children."""
     profiles: Mapping[int, CommunityProfile]
-    """By the same keys; a community without one keeps what it is shown by, and changes its sums only."""
-    removed: Sequence[int]
+    """What each is shown by, by its key."""
     members: Sequence[MemberRow]
-    gone: Sequence[int]
-    """Entities that are no longer there."""
-    ties: Mapping[int, Ties | None]
-    """What each changed chunk now adds; None for one that is gone."""
+    modularity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -855,10 +838,10 @@ class CommunityText:
 class CommunityStore(Protocol):
     """Keeps which entities form communities, what shows what they are about, and finds them by vector.
 
-    Every chunk that is written or removed is noted with the change itself, so that a crash before the communities
-    are brought up to date is made good the next time. Reads honour their filter: a community without a visible
-    member is not there, and nothing is read from a chunk that is not visible. While the communities wait to be
-    brought up to date, reads leave out whatever is gone. Part of a `Store`; the same promises hold.
+    How many chunks came and went is counted with the change itself, so that a crash before the communities are found
+    again is made good the next time. Reads honour their filter: a community without a visible member is not there,
+    and nothing is read from a chunk that is not visible. While the communities wait to be found again, reads leave out
+    whatever is gone. Part of a `Store`; the same promises hold.
     """
 
     # Keeping them up to date
@@ -867,12 +850,8 @@ class CommunityStore(Protocol):
         """Where they stand."""
         ...
 
-    def changed_chunks(self) -> dict[int, tuple[Ties | None, Ties | None]]:
-        """What each chunk that changed added when it was last counted, and what it adds now."""
-        ...
-
-    def ties(self, chunk_keys: Sequence[int] | None = None) -> dict[int, Ties]:
-        """What chunks add now; None means all of them."""
+    def ties(self) -> list[Ties]:
+        """What the chunks add now."""
         ...
 
     def chunks_mentioning(self, entity_keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, Keys]:
@@ -883,40 +862,16 @@ class CommunityStore(Protocol):
         """The file that mentions each entity most, of several the one whose id sorts first."""
         ...
 
-    def dates(self, entity_keys: Sequence[int] | None = None) -> set[int]:
-        """Those of the entities that are dates wherever they are mentioned; None means of all."""
+    def dates(self) -> set[int]:
+        """The entities that are dates wherever they are mentioned."""
         ...
 
     def chunk_ids(self, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
         """The public ids of chunks: an order that does not depend on when they were added."""
         ...
 
-    def nodes(self, keys: Sequence[int]) -> dict[int, CommunityNode]:
-        """Communities by key."""
-        ...
-
-    def homes(self, file_keys: Sequence[int]) -> dict[int, CommunityNode]:
-        """The communities of files whose entities nothing ties to others, by file."""
-        ...
-
-    def children(self, key: int) -> list[CommunityNode]:
-        """The communities that one is divided into."""
-        ...
-
-    def places(self, entity_keys: Sequence[int]) -> dict[int, MemberRow]:
-        """Where entities belong."""
-        ...
-
-    def below(self, key: int) -> list[MemberRow]:
-        """The members of a community, those of the communities below it included."""
-        ...
-
     def profiles(self, keys: Sequence[int]) -> dict[int, CommunityProfile]:
         """What communities are shown by."""
-        ...
-
-    def quality(self) -> tuple[float, float]:
-        """The sums of the inside weights and of the squared totals at the top: what modularity is made of."""
         ...
 
     def write(self, change: CommunityChange) -> bool:
