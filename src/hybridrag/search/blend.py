@@ -107,7 +107,6 @@ def blend(hits: Sequence[Hit], base: Mapping[int, float], *, own_share: float = 
                 order=score,
                 scores={**hit.scores, "base": base.get(hit.key, 0.0)},
                 path=hit.path if reached else tuple(filter(None, (str(hit.details.get("named", "")),))),
-                reached_by_link=reached,
             )
         )
     return sorted(blended, key=lambda hit: (-hit.order, hit.key))

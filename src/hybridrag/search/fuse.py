@@ -157,7 +157,6 @@ def rank(state: SearchState, settings: SearchSettings) -> None:
         chunks = {name: [hit for hit in hits if hit.key] for name, hits in state.rankings.items()}
         if settings.fusion == "rrf":
             hits = fuse({name: chunks[name] for name in state.metrics}, state.weights, settings.rrf_k)
-            hits = [replace(hit, reached_by_link="trail" in hit.scores and len(hit.ranks) == 1) for hit in hits]
         else:
             found = merged(chunks)
             if set(state.enabled) == {SearchStrategy.GRAPH}:
@@ -190,7 +189,7 @@ def _covering(hits: list[Hit], themes: Sequence[Hit]) -> list[Hit]:
 def _with_entities(hits: list[Hit], entities: Sequence[Hit]) -> list[Hit]:
     """With what is named beside the best chunk about it, where the question is about just that."""
     order = hits[0].order if hits else 1.0
-    return hits[:1] + [replace(hit, order=order, reached_by_link=True) for hit in entities] + hits[1:]
+    return hits[:1] + [replace(hit, order=order) for hit in entities] + hits[1:]
 
 
 def matches_first(state: SearchState) -> None:

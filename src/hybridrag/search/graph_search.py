@@ -134,12 +134,9 @@ class GraphSearch:
     def _themes(
         self, question: Question, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters
     ) -> list[Hit]:
-        communities = self._store.communities
-        keys = theme_keys(communities, vector, filters=filters)
+        keys = theme_keys(self._store.communities, vector, filters=filters)
         views = view_communities(self._store, keys, filters=filters)
-        return search_themes(
-            self._store, vector, list(views.values()), base, has_topic=question.has_topic, filters=filters
-        )
+        return search_themes(self._store, list(views.values()), base, about=question.topic, filters=filters)
 
     def _rarity(self, text: str) -> dict[str, float]:
         total = max(1, self._store.chunk_count())

@@ -50,7 +50,8 @@ class LocalJudge:
         read = read_all(question, candidates)
         sufficient, reasons = _weigh(read, readings)
         relevance = tuple(reading.relevance for reading in readings)
-        return Ok(Judgement(relevance, sufficient, say_missing(read), reasons))
+        stretches = tuple((reading.start, reading.end) for reading in readings)
+        return Ok(Judgement(relevance, sufficient, say_missing(read), reasons, stretches))
 
     def _readings(self, question: Question, candidates: Sequence[Hit], timeout: float | None) -> list[Reading]:
         """One for each candidate: of those that nobody read, none is better than the worst that was read."""

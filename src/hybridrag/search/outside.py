@@ -76,7 +76,7 @@ class Outside:
             for page in pages[:1]:
                 if page.url not in there:
                     shown = hits[min(place, len(hits) - 1)].score
-                    hits.insert(place + 1, replace(_page(page, shown), score=shown, reached_by_link=True))
+                    hits.insert(place + 1, replace(_page(page, shown), score=shown))
                     there.add(page.url)
         if len(hits) == before:
             return None

@@ -16,6 +16,7 @@ from importlib import resources
 import numpy as np
 
 from hybridrag.search.state import SearchState
+from hybridrag.search.themes import COVER
 from hybridrag.types.results import Hit, SearchResultType
 
 OF_THE_WHOLE = 0.5
@@ -26,7 +27,7 @@ FEATURES = ("cosine", "contrast", "words", "graph")
 
 def estimate(state: SearchState) -> None:
     """Give each hit the probability that it bears on the question, as `combined` and, until reranked, as `score`."""
-    if not state.question.has_topic and any("theme" in hit.scores for hit in state.hits):
+    if any(hit.details.get("chosen") == COVER for hit in state.hits):
         chances = {hit.key: OF_THE_WHOLE for hit in state.hits if hit.key}
     else:
         chances = {key: chance(found) for key, found in features(state).items()}

@@ -58,8 +58,7 @@ class Searcher:
         self._cache: QueryCache[SearchResult] = QueryCache(settings.search.cache_size)
         self._understander = Understander(store.graph, settings.search, parts.classifier)
         self._retriever = Retriever(store, parts.embedder, parts.linker, settings.search)
-        by_score = settings.search.fusion == "score"
-        self._reranker = RerankStage(store, parts.reranker, parts.second_reranker, settings.rerank, by_score=by_score)
+        self._reranker = RerankStage(store, parts.reranker, parts.second_reranker, settings.rerank)
         quick, thorough = (LocalJudge(parts.reader, first=first) for first in (settings.rerank.read_k, READ))
         self._verifier = Verifier(
             store, lambda corrected: parts.judge or (thorough if corrected else quick), LocalJudge(), settings

@@ -109,7 +109,7 @@ def show_both_sides(state: SearchState) -> list[JsonValue]:
     sides = {move.key: move.side for move in represented.promotions}
     least = min((hit.combined for hit in state.hits[:FIRST_RESULTS]), default=0.0)
     for key, side in sides.items():
-        hit = chunks.get(key) or Hit(str(key), key=key, path=(side,), reached_by_link=True)
+        hit = chunks.get(key) or Hit(str(key), key=key, path=(side,))
         # It stands here for its side, so it counts as much as what it stands beside.
         chunks[key] = replace(hit, combined=max(hit.combined, least), score=max(hit.score, least))
     state.hits = nodes + [chunks[key] for key in represented.keys]
