@@ -10,6 +10,7 @@ from hybridrag.answers.write_llm import answer_with_llm
 from hybridrag.protocols import Candidate, Llm, Question, Reader, Reading
 from hybridrag.result import Err
 from hybridrag.search.judge import READ
+from hybridrag.search.missing import language_of
 from hybridrag.search.read import read_all
 from hybridrag.search.record import span
 from hybridrag.types.answers import Answer, Citation, NearestPassage
@@ -53,7 +54,8 @@ class Answerer:
         The LLM is asked unless the passages are clearly beside the question, and may say that they do not answer. One
         that fails, or writes what no result carries, is replaced by the documents' own sentences.
         """
-        corrective = query.options.model_copy(update={"crag_enabled": True})
+        # Titles, which the reader is given too, are metadata.
+        corrective = query.options.model_copy(update={"crag_enabled": True, "include_metadata": True})
         result = self._search(query.model_copy(update={"options": corrective}))
         with span("answer"):
             return Answered(self._from(result), result)
@@ -80,7 +82,8 @@ class Answerer:
             )
         nearest = tuple(_nearest(*pair) for pair in zip(items[:NEAREST], readings, strict=False))
         placed = _with_sources(answer, items)
-        return placed.model_copy(update={"nearest": nearest, "confidence": chance})
+        said = {"nearest": nearest, "confidence": chance, "language": language_of(read_all(question, ()))}
+        return placed.model_copy(update=said)
 
     def _readings(self, question: Question, candidates: Sequence[Candidate]) -> list[Reading]:
         """What the reader makes of the candidates; the judge had it read the first of them already."""
