@@ -71,6 +71,15 @@ def test_an_overview_is_answered_by_several_documents() -> None:
     assert chances[0] < 0.5 < chances[-1]
 
 
+def test_documents_on_something_else_are_no_overview_of_a_topic() -> None:
+    # Any three documents were an overview of anything.
+    asked = question("Give me an overview of penguin husbandry")
+    judge = LocalJudge(ScriptedReader())
+    assert judge.judge(asked, candidates("Bread.", "Clocks.", "Harbour fees.")).unwrap().sufficient == 0
+    some = candidates("Penguin diets.", "Husbandry of penguins.", "Penguins moult.", "Clocks.")
+    assert judge.judge(asked, some).unwrap().sufficient > 0.5
+
+
 def test_only_the_first_passages_are_read_and_none_after_them_counts_for_more() -> None:
     reader = ScriptedReader({"a": (0.9, 0.9)})
     judged = LocalJudge(reader, first=2).judge(question("Who?"), candidates(*"abcd")).unwrap()

@@ -78,7 +78,7 @@ def answer_with_llm(
     used = candidates[:MAX_PASSAGES]
     if not used:
         return Ok(abstain(read_all(question, ()), missing))
-    messages = answer_messages(question.text, [candidate.text for candidate in used])
+    messages = answer_messages(question.text, [_under_its_headings(candidate) for candidate in used])
     try:
         result = llm.complete(messages, max_tokens=max_tokens, temperature=TEMPERATURE, timeout=timeout)
     except RAGError as error:
@@ -106,6 +106,10 @@ def answer_messages(question: str, passages: Sequence[str]) -> list[Message]:
     ]
     asked = f"Question: {json.dumps(question, ensure_ascii=False)}"
     return [Message("system", SYSTEM), Message("user", "\n\n".join([*fenced, asked]))]
+
+
+def _under_its_headings(candidate: Candidate) -> str:
+    return "\n".join([*dict.fromkeys(filter(None, (candidate.title, *candidate.headings))), candidate.text])
 
 
 def _mark(question: str, texts: Sequence[str]) -> str:

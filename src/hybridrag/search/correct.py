@@ -68,25 +68,24 @@ REFINE = Correction(CorrectiveActionKind.REFINE_KNOWLEDGE, "keep the sentences t
 def next_correction(situation: Situation, *, max_rounds: int) -> Correction:
     """The next corrective step, or none.
 
-    correct -> refine; ambiguous -> refine and widen, then as incorrect;
-    incorrect -> rewrite, other weights, deeper walk, and web search in the last round where there is one
+    correct -> refine
+    incorrect -> while rounds are left, rewrite, other weights, deeper walk; then the web, where there is a search of it
+    ambiguous -> as incorrect, with more candidates as the last round; then refine
 
-    Only steps that search count as rounds. Nothing is tried twice.
+    Only searches of the documents count as rounds. Nothing is tried twice.
     """
     tried = situation.tried
-    if situation.verdict is CRAGVerdict.CORRECT:
-        refined = any(step.kind is CorrectiveActionKind.REFINE_KNOWLEDGE and step.widen == 1 for step in tried)
-        return NOTHING if refined else REFINE
-    left = max_rounds - sum(step.searches for step in tried)
-    if left <= 0:
-        return NOTHING
-    steps = [*([_widened()] if situation.verdict is CRAGVerdict.AMBIGUOUS else []), *_searches(situation)]
-    open_steps = [step for step in steps if step not in tried]
     web = Correction(CorrectiveActionKind.WEB_SEARCH, "look outside the documents", query=situation.question)
-    if situation.web and web not in tried:
+    steps: list[Correction] = []
+    if situation.verdict is not CRAGVerdict.CORRECT:
+        left = max_rounds - sum(step.searches for step in tried if step != web)
+        more = [_widened()] if situation.verdict is CRAGVerdict.AMBIGUOUS else []
+        steps = [step for step in (*_searches(situation), *more) if step not in tried][: max(0, left)]
         # What is outside the documents is found by no other way of searching them.
-        return web if left == 1 or not open_steps else open_steps[0]
-    return open_steps[0] if open_steps else NOTHING
+        steps += [web] if situation.web else []
+    if situation.verdict is not CRAGVerdict.INCORRECT:
+        steps.append(REFINE)
+    return next((step for step in steps if step not in tried), NOTHING)
 
 
 def _widened() -> Correction:

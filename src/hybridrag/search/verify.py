@@ -166,10 +166,12 @@ class VerifyStage:
         until = time.monotonic() + self._settings.verify.deadline_seconds
         rewrites: list[str] | None = None
         while True:
-            if grade(standing.score, self._settings.verify).relevance is not CRAGVerdict.CORRECT and rewrites is None:
+            rounds = self._settings.verify.max_rounds
+            graded = grade(standing.score, self._settings.verify).relevance
+            if rounds and graded is not CRAGVerdict.CORRECT and rewrites is None:
                 rewrites = self._rewrites(standing.found, until)
             situation = self._situation(standing, rewrites or ())
-            correction = next_correction(situation, max_rounds=self._settings.verify.max_rounds)
+            correction = next_correction(situation, max_rounds=rounds)
             if correction.kind is CorrectiveActionKind.NONE:
                 return
             if time.monotonic() >= until:
