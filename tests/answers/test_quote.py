@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybridrag.answers.quote import Quoted, complete, prose, quote
+from hybridrag.answers.quote import Quoted, complete, prose, quote, within_block
 from hybridrag.language.lines import silent_lines
 
 
@@ -92,3 +92,21 @@ def test_a_reason_is_completed_to_its_clause() -> None:
 def test_prose_is_what_ends_as_a_sentence() -> None:
     text = "# Fees\n\nFees rose by a tenth. Who pays?\n\na: 1 | b: 2.\n\nOpen hours"
     assert [text[slice(*one)] for one in prose(text, [(0, 7)])] == ["Fees rose by a tenth."]
+
+
+def test_a_quotation_runs_over_no_heading() -> None:
+    text = "It was made automatic in 1931.\n\n## Visiting\n\nThe tower is open from May to September."
+    start, end = within_block(text, (22, len(text)), silent_lines(text, ()))
+    assert text[start:end].strip() == "The tower is open from May to September."
+
+
+def test_a_sentence_of_an_item_comes_with_the_beginning_of_the_item() -> None:
+    # "Default: 0.7." alone does not say of what.
+    text = "- caution: when it answers. Default: 0.6.\n- bounds: how it grades. A number. Default: 0.7."
+    assert quoted(text, "0.7") == "- bounds: how it grades. A number. Default: 0.7."
+
+
+def test_wrapped_lines_before_code_are_joined() -> None:
+    assert quoted("Run this to see\nthe settings:\n\n    config show\n", "see") == (
+        "Run this to see the settings:\n    config show"
+    )

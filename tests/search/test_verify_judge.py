@@ -63,8 +63,9 @@ def test_a_comparison_is_answered_where_every_side_has_a_passage() -> None:
     assert one.missing == ("Nothing was found on Vell Foundry.",)
 
 
-def test_an_overview_is_answered_by_several_documents() -> None:
-    asked = question("What are the main themes of these documents?")
+@pytest.mark.parametrize("text", ["What are the main themes of these documents?", "Give me an overview of these files"])
+def test_an_overview_is_answered_by_several_documents(text: str) -> None:
+    asked = question(text)
     judge = LocalJudge(ScriptedReader())
     chances = [judge.judge(asked, candidates(*"abcd"[:count])).unwrap().sufficient for count in (1, 2, 3, 4)]
     assert chances == sorted(chances)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hybridrag.answers.extract import abstain, extract_answer
 from hybridrag.answers.write_llm import answer_with_llm
+from hybridrag.language.sentences import sentences
 from hybridrag.protocols import Candidate, Llm, Question, Reader, Reading
 from hybridrag.result import Err
 from hybridrag.search.judge import READ
@@ -104,9 +105,25 @@ def _candidate(item: SearchResultItem) -> Candidate:
 
 
 def _nearest(item: SearchResultItem, reading: Reading) -> NearestPassage:
-    start = max(0, reading.start - SHOWN // 3)
-    text = " ".join(item.content.text[start : start + SHOWN].split())
-    return NearestPassage(text=text, result_id=item.id, relevance=reading.relevance, sources=item.sources)
+    return NearestPassage(
+        text=snippet(item.content.text, reading.start),
+        result_id=item.id,
+        relevance=reading.relevance,
+        sources=item.sources,
+    )
+
+
+def snippet(text: str, at: int) -> str:
+    """What stands around a place, from the beginning of its sentence, on one line and cut between words.
+
+    ("It rained. The fee is 12 crowns.", 20) -> "The fee is 12 crowns."
+    """
+    start = max((first for first, _ in sentences(text) if at - SHOWN // 2 <= first <= at), default=at)
+    rest = " ".join(text[start:].split())
+    if len(rest) <= SHOWN:
+        return rest
+    cut = rest.rfind(" ", SHOWN * 3 // 4, SHOWN)
+    return f"{rest[: cut if cut > 0 else SHOWN]} …"
 
 
 def _with_sources(answer: Answer, items: Sequence[SearchResultItem]) -> Answer:

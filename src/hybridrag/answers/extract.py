@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hybridrag.answers.quote import Quoted, Span, complete, prose, quote
+from hybridrag.answers.quote import Quoted, Span, complete, prose, quote, within_block
 from hybridrag.answers.yes_no import YES_NO, asks_yes_no, say_yes_no
+from hybridrag.language.detect import detect
 from hybridrag.language.lines import silent_lines
 from hybridrag.protocols import Candidate, Question, Reading
 from hybridrag.search.missing import NO_ANSWER, language_of
@@ -23,6 +24,10 @@ MAX_THEMES = 6
 
 ALSO_FROM = 0.6
 """A further passage is quoted when it answers with at least this share of the best one's probability."""
+
+
+ALIKE_FROM = 0.97
+"""From this share on two passages answer alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,14 @@ def extract_answer(question: Question, candidates: Sequence[Candidate], readings
     if is_theme(question):
         return _answer(candidates, _one_each(read)) or abstain(read)
     worth = [(one.holds * one.relevance) ** 0.5 if one.end > one.start else 0.0 for one in readings]
-    order = sorted((at for at, value in enumerate(worth) if value), key=lambda at: -worth[at])
-    chosen: dict[int, str | None] = {at: None for at in order[:MAX_QUOTES] if worth[at] >= ALSO_FROM * worth[order[0]]}
+    best = max(worth, default=0.0)
+    # Of passages that say the same in two languages, the one in the question's is quoted.
+    ours = [detect(candidate.text) == read.asked.language for candidate in candidates]
+    order = sorted(
+        (at for at, value in enumerate(worth) if value),
+        key=lambda at: (worth[at] < ALIKE_FROM * best or not ours[at], -worth[at]),
+    )
+    chosen: dict[int, str | None] = {at: None for at in order[:MAX_QUOTES] if worth[at] >= ALSO_FROM * best}
     chosen |= {at: name for at, name in _sides(read, order, list(chosen)) if at not in chosen}
     quotes: dict[str, _Quote] = {}
     for at, about in chosen.items():
@@ -89,17 +100,20 @@ def _silent(read: Read, at: int) -> list[Span]:
     return silent_lines(candidate.text, (read.question.text, candidate.title, *candidate.headings))
 
 
+def _stretch(read: Read, at: int, reading: Reading) -> Span:
+    return within_block(read.candidates[at].text, (reading.start, reading.end), _silent(read, at))
+
+
 def _quote(read: Read, at: int, reading: Reading) -> Quoted | None:
     goes_on = read.asked.want in {Want.REASON, Want.MANNER}
-    stretch = reading.start, reading.end
-    return quote(read.candidates[at].text, stretch, silent=_silent(read, at), goes_on=goes_on)
+    return quote(read.candidates[at].text, _stretch(read, at, reading), silent=_silent(read, at), goes_on=goes_on)
 
 
 def _short(read: Read, first: _Quote, reading: Reading) -> ShortAnswer | None:
     """The stretch, completed; None where it stands in a question and what follows that is quoted."""
     text, quoted = read.candidates[first.at].text, first.quoted
     clause = read.asked.want is Want.REASON or asks_yes_no(read.question.text)
-    start, end = complete(text, (reading.start, reading.end), clause=clause)
+    start, end = complete(text, _stretch(read, first.at, reading), clause=clause)
     start, end = max(start, quoted.start), min(end, quoted.end)
     if start >= end:
         return None

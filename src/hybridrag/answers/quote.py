@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hybridrag.language.sentences import sentences
 
@@ -20,6 +21,7 @@ _JAPANESE = re.compile("[\u3041-\u30ff\u4e00-\u9fff]")
 _DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-*:?\s*)*")
 _ITEM = re.compile(r"\s*(?:[-*+•・]\s|\(?\d{1,2}[.)．、)]\s?(?!\d))")
 _NUMBERED = re.compile(r"\s*\(?\d{1,2}[.)．、)]\s?(?!\d)")
+_BLOCK_END = re.compile(rf"\n[^\S\n]*\n|\n(?={_ITEM.pattern})")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S|\s*\$ \S")
 _POINTS_BACK = re.compile(
@@ -28,6 +30,7 @@ _POINTS_BACK = re.compile(
 )
 _ASKS = re.compile(r"[?？]\W*$")
 _SAYS = re.compile(r"[.!。！][\"'”’»」』）)*_]*$")
+_BOLD = re.compile(r"(\*\*|__)(?=\S)([^*_]+)\1")
 _EDGE = " \t\r\n\u3000|*_`#>,.;:、。，．；：・"
 _NUMBER_GOES_ON = re.compile(r"\d[.,:]\d")
 _PHRASE_END = re.compile(r"[;、。，；：!?！？\n|]|[,.:](?=\s|$)|\s[-–—]\s|——?")
@@ -54,7 +57,9 @@ def quote(text: str, stretch: Span, *, silent: Sequence[Span] = (), goes_on: boo
     line = _line(text, stretch)
     block = next((one for one in _blocks_of_code(text) if one[0] <= stretch[0] < one[1]), None)
     if not block and _is_row(text[slice(*line)]):
-        return Quoted(*line, _row(text, line))
+        # One cell over and over is how a heading across the columns comes out.
+        cells = _cells(text[slice(*line)])
+        return Quoted(*line, _row(text, line)) if len(set(cells)) > 1 or len(cells) == 1 else None
     whole = _announced(text, block) if block else _sentence(text, stretch, silent, goes_on=goes_on)
     if whole is None:
         return None
@@ -67,15 +72,31 @@ def quote(text: str, stretch: Span, *, silent: Sequence[Span] = (), goes_on: boo
 
 
 def shown(text: str) -> str:
-    """A quotation as it is read: wrapped lines joined, lists and code line by line without fences.
+    """A quotation as it is read: wrapped lines joined; lists, logs and code by lines, without fences and bold marks.
 
     "It opened", line break, "in 1874." -> "It opened in 1874."
     """
-    lines = text.strip("\n").splitlines()
-    code = [place for start, end in _blocks_of_code(text.strip("\n")) for place in (start, end)]
-    if not code and not any(_ITEM.match(line) for line in lines[1:]) and not _are_records(lines):
-        return " ".join(text.split())
-    return "\n".join(line.rstrip() for line in lines if line.strip() and not _FENCE.match(line))
+    text = text.strip("\n")
+    code = _blocks_of_code(text)
+    out: list[str] = []
+    wrapped = False
+    at = 0
+    records = not code and _are_records(text.splitlines())
+    for line in text.splitlines(keepends=True):
+        verbatim = any(start <= at < end for start, end in code)
+        at += len(line)
+        if not line.strip() or _FENCE.match(line):
+            wrapped = False
+        elif verbatim or records:
+            out.append(line.rstrip() if verbatim else line.strip())
+            wrapped = False
+        elif wrapped and not _ITEM.match(line):
+            glue = "" if _JAPANESE.match(out[-1][-1]) and _JAPANESE.match(line.strip()) else " "
+            out[-1] += glue + " ".join(line.split())
+        else:
+            out.append(" ".join(line.split()))
+            wrapped = True
+    return "\n".join(line if line[:1].isspace() else _BOLD.sub(r"\2", line) for line in out)
 
 
 def prose(text: str, silent: Sequence[Span] = ()) -> list[Span]:
@@ -89,6 +110,19 @@ def prose(text: str, silent: Sequence[Span] = ()) -> list[Span]:
         for one in spans
         if _SAYS.search(text[slice(*one)]) and one[1] - one[0] <= LONGEST and not _is_row(text[slice(*one)])
     ]
+
+
+def within_block(text: str, stretch: Span, silent: Sequence[Span] = ()) -> Span:
+    """The longest part of a stretch that runs over no heading, blank line, item of a list or line of code.
+
+    "Closed. ## Visiting Open from May", each on its line -> "Open from May"
+    """
+    start, end = stretch
+    edges = [start, end, *(place for one in (*silent, *_blocks_of_code(text)) for place in one)]
+    edges += [match.end() for match in _BLOCK_END.finditer(text, start, end)]
+    inside = sorted({min(max(edge, start), end) for edge in edges})
+    parts = [one for one in pairwise(inside) if not any(a <= one[0] < b for a, b in silent)]
+    return max(parts, key=lambda one: one[1] - one[0], default=stretch)
 
 
 def complete(text: str, stretch: Span, *, clause: bool = False) -> Span:
@@ -233,16 +267,24 @@ def _sentence(text: str, stretch: Span, silent: Sequence[Span], *, goes_on: bool
         at += 1  # under a question stands its answer
     last = max([at, *(place for place, (start, _) in enumerate(spans) if start < stretch[1])])
     start, end = spans[at][0], max(spans[last][1], stretch[1])
-    if at and _POINTS_BACK.match(text[start:end]) and _adjoin(text, spans[at - 1], spans[at]):
+    item = next((one for one, _ in reversed(spans[: at + 1]) if _opens_item(text, one)), start)
+    if item < start and start - item < LONGEST // 2 and "\n\n" not in text[item:start]:
+        start = item  # the beginning of an item says what it is about
+    elif at and _POINTS_BACK.match(text[start:end]) and _adjoin(text, spans[at - 1], spans[at]):
         start = spans[at - 1][0]
     if goes_on:
         numbered = _NUMBERED.match(text, one_line(text, start))
-        for before, one in zip(spans[last:], spans[last + 1 :], strict=False):
+        for before, one in pairwise(spans[last:]):
             more = _NUMBERED.match(text, one[0]) if numbered else one in spans[last : last + STEPS]
             if not more or not _adjoin(text, before, one) or one[1] - start > LONGEST:
                 break
             end = one[1]
     return start, end
+
+
+def _opens_item(text: str, at: int) -> bool:
+    line = one_line(text, at)
+    return not text[line:at].strip() and _ITEM.match(text, line) is not None
 
 
 def _past(text: str, span: Span, silent: Sequence[Span]) -> Span:

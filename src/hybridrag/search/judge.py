@@ -12,6 +12,7 @@ from hybridrag.protocols import Candidate, Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.missing import say_missing
 from hybridrag.search.read import Read, is_theme, mentions, presence, read_all
+from hybridrag.search.themes import has_topic
 from hybridrag.types.queries import QueryType
 
 READ = 5
@@ -86,7 +87,7 @@ def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, fl
 
 def _weigh_overview(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
     """By the documents on the topic; of a question that names none, all are."""
-    topic = read.asked.terms
+    topic = read.asked.terms if has_topic(read.question.text) else ()
     on_topic = {
         candidate.title or candidate.id
         for at, candidate in enumerate(read.candidates)
