@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hybridrag.answers.yes_no import asks_yes_no, say_yes_no
+from hybridrag.answers.yes_no import say_yes_no
+from hybridrag.queries.yes_no import asks_yes_no
 
 
 @pytest.mark.parametrize(

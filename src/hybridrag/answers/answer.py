@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hybridrag.answers.extract import abstain, extract_answer
 from hybridrag.answers.write_llm import answer_with_llm
 from hybridrag.language.sentences import sentences
-from hybridrag.protocols import Candidate, Llm, Question, Reader, Reading
+from hybridrag.protocols import Llm, Question, Reader, Reading
+from hybridrag.queries.question import read_question
 from hybridrag.result import Err
 from hybridrag.search.judge import READ
 from hybridrag.search.missing import language_of
@@ -16,7 +17,7 @@ from hybridrag.search.read import read_all
 from hybridrag.search.record import span
 from hybridrag.types.answers import Answer, Citation, NearestPassage
 from hybridrag.types.queries import SearchQuery
-from hybridrag.types.results import SearchResult, SearchResultItem, SearchResultType, SufficiencyEvaluation
+from hybridrag.types.results import Hit, SearchResult, SearchResultItem, SearchResultType, SufficiencyEvaluation
 
 NEAREST = 3
 """Passages shown beside an answer or a refusal."""
@@ -66,7 +67,7 @@ class Answerer:
         chance = judged.confidence if judged.is_sufficient else 1.0 - judged.confidence
         # Entities and communities have no place in a document that could be cited.
         items = [item for item in result.results if item.content.text.strip() and item.type is SearchResultType.CHUNK]
-        question = Question(result.query.text, result.classification)
+        question = read_question(result.query.text, result.classification)
         candidates = [_candidate(item) for item in items]
         readings = self._readings(question, candidates)
         answer = None
@@ -86,16 +87,16 @@ class Answerer:
         said = {"nearest": nearest, "confidence": chance, "language": language_of(read_all(question, ()))}
         return placed.model_copy(update=said)
 
-    def _readings(self, question: Question, candidates: Sequence[Candidate]) -> list[Reading]:
+    def _readings(self, question: Question, candidates: Sequence[Hit]) -> list[Reading]:
         """What the reader makes of the candidates; the judge had it read the first of them already."""
         read = self._reader.read(question, candidates[:READ])
         known = [] if isinstance(read, Err) else [one or Reading(0.0, 0.0) for one in read.value]
         return known + [Reading(0.0, 0.0)] * (len(candidates) - len(known))
 
 
-def _candidate(item: SearchResultItem) -> Candidate:
+def _candidate(item: SearchResultItem) -> Hit:
     title = (item.metadata or {}).get("title")
-    return Candidate(
+    return Hit(
         id=item.id,
         text=item.content.text,
         score=item.score,

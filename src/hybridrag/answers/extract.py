@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybridrag.answers.quote import Quoted, Span, complete, prose, quote, within_block
-from hybridrag.answers.yes_no import YES_NO, asks_yes_no, say_yes_no
+from hybridrag.answers.yes_no import YES_NO, say_yes_no
 from hybridrag.language.detect import detect
 from hybridrag.language.lines import silent_lines
-from hybridrag.protocols import Candidate, Question, Reading
+from hybridrag.protocols import Question, Reading
 from hybridrag.search.missing import NO_ANSWER, language_of
-from hybridrag.search.read import Read, is_theme, mentions, presence, read_all
-from hybridrag.search.wants import Want
+from hybridrag.search.read import Read, mentions, presence, read_all
 from hybridrag.types.answers import EXTRACTIVE, Answer, AnswerSentence, Citation, ShortAnswer
-from hybridrag.types.queries import QueryType
+from hybridrag.types.queries import QueryType, Want
+from hybridrag.types.results import Hit
 
 MAX_QUOTES = 3
 """Passages that an answer is quoted from."""
@@ -39,7 +39,7 @@ class _Quote:
     about: str | None = None
 
 
-def extract_answer(question: Question, candidates: Sequence[Candidate], readings: Sequence[Reading]) -> Answer:
+def extract_answer(question: Question, candidates: Sequence[Hit], readings: Sequence[Reading]) -> Answer:
     """The stretch that answers, and the sentences that it stands in, each with its citation.
 
     "When was Orin Works founded?" -> short "1987", "Orin Works was founded in 1987. [1]"
@@ -49,12 +49,12 @@ def extract_answer(question: Question, candidates: Sequence[Candidate], readings
     Without anything to quote it is an abstention.
     """
     read = read_all(question, candidates)
-    if is_theme(question):
+    if question.type is QueryType.GLOBAL:
         return _answer(candidates, _one_each(read)) or abstain(read)
     worth = [(one.holds * one.relevance) ** 0.5 if one.end > one.start else 0.0 for one in readings]
     best = max(worth, default=0.0)
     # Of passages that say the same in two languages, the one in the question's is quoted.
-    ours = [detect(candidate.text) == read.asked.language for candidate in candidates]
+    ours = [detect(candidate.text) == read.question.language for candidate in candidates]
     order = sorted(
         (at for at, value in enumerate(worth) if value),
         key=lambda at: (worth[at] < ALIKE_FROM * best or not ours[at], -worth[at]),
@@ -71,7 +71,7 @@ def extract_answer(question: Question, candidates: Sequence[Candidate], readings
         return abstain(read)
     first = next(iter(quotes.values()))
     short = _short(read, first, readings[first.at])
-    yes_no = say_yes_no(question.text, short.text) if short and asks_yes_no(question.text) else None
+    yes_no = say_yes_no(question.text, short.text) if short and question.asks_yes_no else None
     text = said.text if yes_no is None else f"{YES_NO[language_of(read)][yes_no]} {said.text}"
     return said.model_copy(update={"text": text, "short": short, "yes_no": yes_no})
 
@@ -87,10 +87,9 @@ def abstain(read: Read, missing: Sequence[str] = ()) -> Answer:
 
 def _sides(read: Read, order: Sequence[int], chosen: Sequence[int]) -> list[tuple[int, str]]:
     """The best passage for every name of a comparison or relation that those chosen say nothing of."""
-    found = read.question.classification
-    if found is None or found.type is not QueryType.RELATIONSHIP:
+    if read.question.type is not QueryType.RELATIONSHIP:
         return []
-    lacking = [name for name in read.asked.names if not any(mentions(read, at, name) for at in chosen)]
+    lacking = [name for name in read.question.names if not any(mentions(read, at, name) for at in chosen)]
     best = [(next((at for at in order if mentions(read, at, name)), None), name.text) for name in lacking]
     return [(at, name) for at, name in best if at is not None]
 
@@ -105,14 +104,14 @@ def _stretch(read: Read, at: int, reading: Reading) -> Span:
 
 
 def _quote(read: Read, at: int, reading: Reading) -> Quoted | None:
-    goes_on = read.asked.want in {Want.REASON, Want.MANNER}
+    goes_on = read.question.want in {Want.REASON, Want.MANNER}
     return quote(read.candidates[at].text, _stretch(read, at, reading), silent=_silent(read, at), goes_on=goes_on)
 
 
 def _short(read: Read, first: _Quote, reading: Reading) -> ShortAnswer | None:
     """The stretch, completed; None where it stands in a question and what follows that is quoted."""
     text, quoted = read.candidates[first.at].text, first.quoted
-    clause = read.asked.want is Want.REASON or asks_yes_no(read.question.text)
+    clause = read.question.want is Want.REASON or read.question.asks_yes_no
     start, end = complete(text, _stretch(read, first.at, reading), clause=clause)
     start, end = max(start, quoted.start), min(end, quoted.end)
     if start >= end:
@@ -130,16 +129,15 @@ def _one_each(read: Read) -> list[_Quote]:
         spans = prose(candidate.text, _silent(read, at))
         if spans:
             terms = {one.start: one.terms for one in read.passages[at].sentences}
-            rated = [
-                read.asked.coverage(presence(read.asked.terms, terms.get(start, frozenset()))) for start, _ in spans
-            ]
+            asked = read.question
+            rated = [asked.coverage(presence(asked.terms, terms.get(start, frozenset()))) for start, _ in spans]
             start, end = spans[rated.index(max(rated))]
             quoted = Quoted(start, end, " ".join(candidate.text[start:end].split()))
             found[source] = _Quote(at, quoted, candidate.title or None)
     return list(found.values())
 
 
-def _answer(candidates: Sequence[Candidate], quotes: Sequence[_Quote]) -> Answer | None:
+def _answer(candidates: Sequence[Hit], quotes: Sequence[_Quote]) -> Answer | None:
     if not quotes:
         return None
     citations = tuple(

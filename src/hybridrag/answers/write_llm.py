@@ -13,11 +13,11 @@ from hybridrag.errors import ProviderError, RAGError
 from hybridrag.language.normalise import normalise
 from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import query_terms
-from hybridrag.protocols import Candidate, Llm, Message, Question, Reader
+from hybridrag.protocols import Llm, Message, Question, Reader
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.read import presence, read_all, read_passage
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
-from hybridrag.types.results import INCORRECT_UP_TO
+from hybridrag.types.results import INCORRECT_UP_TO, Hit
 
 MAX_PASSAGES = 10
 """Passages given to the LLM, the best first."""
@@ -60,7 +60,7 @@ _SAYS_NO_ANSWER = re.compile(r"\W*no\s+answer\b\W*", re.IGNORECASE)
 def answer_with_llm(
     llm: Llm,
     question: Question,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[Hit],
     *,
     missing: Sequence[str] = (),
     reader: Reader | None = None,
@@ -108,7 +108,7 @@ def answer_messages(question: str, passages: Sequence[str]) -> list[Message]:
     return [Message("system", SYSTEM), Message("user", "\n\n".join([*fenced, asked]))]
 
 
-def _under_its_headings(candidate: Candidate) -> str:
+def _under_its_headings(candidate: Hit) -> str:
     return "\n".join([*dict.fromkeys(filter(None, (candidate.title, *candidate.headings))), candidate.text])
 
 
@@ -127,7 +127,7 @@ def _mark_in(messages: Sequence[Message]) -> str:
     return messages[-1].content.split("]", 1)[0].rsplit(" ", 1)[-1]
 
 
-def _read(text: str, used: Sequence[Candidate], name: str, reader: Reader | None, *, mark: str) -> Result[Answer]:
+def _read(text: str, used: Sequence[Hit], name: str, reader: Reader | None, *, mark: str) -> Result[Answer]:
     text = text.strip()
     problem = _problem(text, len(used), mark)
     if problem:
@@ -142,7 +142,7 @@ def _read(text: str, used: Sequence[Candidate], name: str, reader: Reader | None
     return Ok(_cited(kept, used, name).model_copy(update={"unsupported": left_out}))
 
 
-def is_supported(sentence: AnswerSentence, used: Sequence[Candidate], reader: Reader | None) -> bool:
+def is_supported(sentence: AnswerSentence, used: Sequence[Hit], reader: Reader | None) -> bool:
     """Whether a passage that the sentence cites bears it out: it has all its numbers, and the reader finds it relevant.
 
     "It opened in 1874. [1]" on "The lighthouse opened in 1847." -> False
@@ -198,7 +198,7 @@ def _statements(text: str) -> list[AnswerSentence]:
     return found[::-1]
 
 
-def _cited(statements: Sequence[AnswerSentence], used: Sequence[Candidate], name: str) -> Answer:
+def _cited(statements: Sequence[AnswerSentence], used: Sequence[Hit], name: str) -> Answer:
     numbers = sorted({number for statement in statements for number in statement.citations})
     citations = []
     for number in numbers:

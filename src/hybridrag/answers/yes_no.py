@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from hybridrag.language.japanese import JAPANESE_TEXT
 from hybridrag.language.normalise import normalise
 
 YesNo = Literal["yes", "no"]
@@ -17,16 +16,6 @@ YES_NO: Mapping[str, Mapping[YesNo, str]] = {
 }
 """How an answer opens, by the language of its question."""
 
-_ASKS_ENGLISH = re.compile(
-    r"(?:(?:and|but|so|then)\s+)?(?:is|are|was|were|am|do|does|did|has|have|had|can|could|may|might|must|shall|should|will"
-    r"|would)(?:n't)?\s+(?!\d)\S+\s+\S",
-    re.IGNORECASE,
-)
-_OPEN_ENGLISH = re.compile(r"\b(?:or|who|whom|whose|what|which|when|where|why|how)\b", re.IGNORECASE)
-_ASKS_JAPANESE = re.compile(r"(?:か|の|[うくすつぬむるただい])[?？]$|か[。.]?$")
-_OPEN_JAPANESE = re.compile(
-    "何|なに|なん|誰|だれ|どなた|いつ|どこ|どれ|どの|どち|どう|どん|どっち|いく[つら]|なぜ|それとも|ですか、|ますか、"
-)
 _NOT_ENGLISH = re.compile(
     r"\b(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|cannot|without)\b|n't\b", re.IGNORECASE
 )
@@ -40,17 +29,6 @@ _NO_DENIAL = re.compile(
 """What denies nothing, though it is written with a negation."""
 _BRACKETS = re.compile(r"\([^()]*\)")
 _SAID = re.compile(r"\W*(yes|no|はい|いいえ)(?=[\W]|$)", re.IGNORECASE)
-
-
-def asks_yes_no(question: str) -> bool:
-    """Whether a question can be answered by yes or no.
-
-    "May I park here?" -> True; "Is it red or blue?" -> False; 犬は泊まれますか -> True
-    """
-    text = normalise(question).strip()
-    if JAPANESE_TEXT.search(text):
-        return _ASKS_JAPANESE.search(text) is not None and _OPEN_JAPANESE.search(text) is None
-    return _ASKS_ENGLISH.match(text) is not None and _OPEN_ENGLISH.search(text) is None
 
 
 def say_yes_no(question: str, sentence: str) -> YesNo | None:

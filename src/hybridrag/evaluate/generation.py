@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from hybridrag.evaluate.metrics import average_precision
 from hybridrag.evaluate.support import SupportJudge
 from hybridrag.language.sentences import sentences
-from hybridrag.protocols import Question
-from hybridrag.queries.classify import classify
+from hybridrag.queries.question import read_question
 from hybridrag.result import Ok, Result
-from hybridrag.search.read import names_of
 
 SUPPORTED_FROM = 0.5
 """A statement counts as supported, and a passage as useful, from here on."""
@@ -56,7 +54,7 @@ def answer_relevancy(question: str, answer: str, judge: SupportJudge) -> Result[
     ("When was Orin Works founded?", "It was founded in 2011.") -> Ok(about 1): an answer need not repeat the names of
     its question. It is read under them, and counts by what it adds to them.
     """
-    names = " ".join(names_of(Question(question, classify(question))))
+    names = " ".join(name.text for name in read_question(question).names)
     judged = judge.bears(question, [f"{names}\n{answer}", names] if names else [answer])
     if not isinstance(judged, Ok):
         return judged

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybridrag.protocols import Candidate, Judgement, Question, Reader, Reading
+from hybridrag.protocols import Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.missing import say_missing
-from hybridrag.search.read import Read, is_theme, mentions, presence, read_all
-from hybridrag.search.themes import has_topic
+from hybridrag.search.read import Read, mentions, presence, read_all
 from hybridrag.types.queries import QueryType
+from hybridrag.types.results import Hit
 
 READ = 5
 """Passages that are read: where the right one is among the first ten it mostly is among these, and each takes time."""
@@ -28,7 +28,7 @@ BEARS = 0.5
 class LocalJudge:
     """Judges by what a reader makes of the first passages. Thread-safe; never fails.
 
-    LocalJudge(reader).judge(Question("When was Orin Works founded?"), [Candidate(id="1", text="Orin Works was founded
+    LocalJudge(reader).judge(Question("When was Orin Works founded?"), [Hit(id="1", text="Orin Works was founded
     in 1987.", score=1.0)]) -> Ok(relevance (.97,), sufficient .95)
 
     Without a reader, or where it fails, a passage is as relevant as the searches scored it.
@@ -44,7 +44,7 @@ class LocalJudge:
         return "local"
 
     def judge(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Judgement]:
         """The probability that each candidate bears on the question, and that all together answer it."""
         if not candidates:
@@ -55,7 +55,7 @@ class LocalJudge:
         relevance = tuple(reading.relevance for reading in readings)
         return Ok(Judgement(relevance, sufficient, say_missing(read), reasons))
 
-    def _readings(self, question: Question, candidates: Sequence[Candidate], timeout: float | None) -> list[Reading]:
+    def _readings(self, question: Question, candidates: Sequence[Hit], timeout: float | None) -> list[Reading]:
         """One for each candidate: of those that nobody read, none is better than the worst that was read."""
         first = candidates[: self._first]
         answer = self._reader.read(question, first, timeout=timeout) if self._reader is not None else None
@@ -69,13 +69,12 @@ class LocalJudge:
 
 def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
     """How likely the answer is there, and what that rests on."""
-    if is_theme(read.question):
+    if read.question.type is QueryType.GLOBAL:
         return _weigh_overview(read, readings)
     best = max(reading.holds for reading in readings)
     reasons = {"best_passage": round(best, 4)}
-    found = read.question.classification
-    names = read.asked.names
-    if found is None or found.type is not QueryType.RELATIONSHIP or len(names) < 2:
+    names = read.question.names
+    if read.question.type is not QueryType.RELATIONSHIP or len(names) < 2:
         return best, reasons
     sides = [
         max((reading.relevance for at, reading in enumerate(readings) if mentions(read, at, name)), default=0.0)
@@ -87,7 +86,7 @@ def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, fl
 
 def _weigh_overview(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
     """By the documents on the topic; of a question that names none, all are."""
-    topic = read.asked.terms if has_topic(read.question.text) else ()
+    topic = read.question.terms if read.question.has_topic else ()
     on_topic = {
         candidate.title or candidate.id
         for at, candidate in enumerate(read.candidates)

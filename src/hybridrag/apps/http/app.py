@@ -22,7 +22,7 @@ from hybridrag import Engine, RAGError, Settings, __version__, load_settings
 from hybridrag.apps.http.docs_page import STYLE, docs_page
 from hybridrag.apps.http.guard import TRACE_ID, Guard
 from hybridrag.apps.http.problems import ProblemDetails, make_problem, problem_of, respond, sentence_of
-from hybridrag.apps.http.routes import documents, graph, jobs, search, system
+from hybridrag.apps.http.routes import chat, documents, graph, jobs, search, system
 from hybridrag.apps.http.state import ServerState
 
 LOG = logging.getLogger("hybridrag.server")
@@ -49,7 +49,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         separate_input_output_schemas=True,
     )
     app.state.server = app.state.agents = None
-    for part in (search, documents, jobs, graph, system):
+    for part in (search, chat, documents, jobs, graph, system):
         app.include_router(part.router)
     app.add_middleware(Guard, state=lambda: app.state.server, settings=settings)
     app.add_exception_handler(RAGError, _on_error)
