@@ -20,8 +20,10 @@ from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph, Link
 from hybridrag.types.graph import EntityType
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId
-from hybridrag.types.queries import QueryClassification, SearchFilters
-from hybridrag.types.terms import TermQuery
+from hybridrag.types.queries import QueryClassification, QueryType, RelationHint, SearchFilters, Want
+from hybridrag.types.results import Hit
+from hybridrag.types.sources import WebPage
+from hybridrag.types.terms import Name, Operators, QueryTerm, TermQuery
 
 Keys = NDArray[np.int64]
 """Integer row keys of chunks inside one store; ascending keys were added later."""
@@ -155,33 +157,57 @@ class Llm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as the stages after the three searches see it."""
+    """A question as `hybridrag.queries` reads it: every stage asks this object, and none looks at the words again.
+
+    A part that is handed a bare `Question("...")` works with the text alone.
+    """
 
     text: str
+    """What is searched, without operators."""
     classification: QueryClassification | None = None
+    """Its type, how sure that is, the names and sides in it."""
+    language: str = ""
+    want: Want = Want.THING
+    """The kind of thing that answers it."""
+    names: tuple[Name, ...] = ()
+    terms: tuple[QueryTerm, ...] = ()
+    """What a passage has to say; of an overview question, its topic alone."""
+    weights: tuple[float, ...] = ()
+    """How much each term says."""
+    rarity: Mapping[str, float] = field(default_factory=dict)
+    """The idf of its terms in the corpus, as the language layer writes them; a term that no chunk has is there too."""
+    is_statement: bool = False
+    """Whether it states something instead of asking."""
+    has_topic: bool = True
+    """Whether an overview question says what of the whole is wanted."""
+    asks_what_it_is: bool = False
+    """Whether it is one bare name, or asks who or what one name is."""
+    operators: Operators | None = None
+    """How the query was written, where it uses operators."""
     pooled: Float32Array | None = None
     """Its vector, where the semantic search made one."""
     tokens: Float32Array | None = None
     """(tokens, dimension), L2-normalised, as the embedder gives them."""
-    rarity: Mapping[str, float] = field(default_factory=dict)
-    """The idf of its terms in the corpus, as the language layer writes them; a term that no chunk has is there too."""
+
+    @property
+    def type(self) -> QueryType:
+        """What kind of answer it wants."""
+        return self.classification.type if self.classification else QueryType.HYBRID
+
+    @property
+    def hint(self) -> RelationHint | None:
+        """What a relationship question is after."""
+        return self.classification.relation_hint if self.classification else None
+
+    def coverage(self, there: Iterable[float]) -> float:
+        """The share of what the question says, by weight, given how far each term is there."""
+        total = sum(self.weights)
+        if not total:
+            return 0.0
+        return sum(weight * share for weight, share in zip(self.weights, there, strict=True)) / total
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A result on its way through reranking and verification."""
-
-    id: str
-    text: str
-    score: float
-    """What it is ordered by so far, 0-1."""
-    title: str = ""
-    headings: tuple[str, ...] = ()
-    key: int = 0
-    """The store's key of a chunk; 0 for what is in no store."""
-    language: str = ""
-    scores: Mapping[str, float] = field(default_factory=dict)
-    """What each search (`keyword`, `semantic`, `graph`) and the reranker (`rerank`) said of it, 0-1."""
+Candidate = Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +236,7 @@ class Reranker(Protocol):
         ...
 
     def rerank(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """A score for each candidate."""
         ...
@@ -234,7 +260,7 @@ class Reader(Protocol):
     """Reads question and passage together. A call that fails is an `Err` with one sentence; nothing is raised."""
 
     def read(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Sequence[Reading | None]]:
         """What it makes of each candidate; None for one that there was no time for."""
         ...
@@ -267,19 +293,10 @@ class Judge(Protocol):
         ...
 
     def judge(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Judgement]:
         """What it makes of them."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class WebPage:
-    """Text from outside, with where it was found."""
-
-    url: str
-    title: str
-    text: str
 
 
 @runtime_checkable
