@@ -14,10 +14,6 @@ from hybridrag.search.hop import WALK, Seed
 from hybridrag.types.queries import SearchWeights
 from hybridrag.types.results import Hit
 
-LOWEST_SHOWN = 0.3
-"""What the weakest candidate is reported as: every candidate was in the first hundred of some search, and the default
-`minRelevance` is there to be raised, not to hide them by a scale."""
-
 BY_NAME_SHARE = 0.5
 """How much of a seed that is no title depends on whether the chunk itself bears on the question: with none, any
 chunk that begins with a common term came first; with all, chains without titles lost their start."""
@@ -105,13 +101,10 @@ def blend(hits: Sequence[Hit], base: Mapping[int, float], *, own_share: float = 
         trail = peak * strength * (1 - own_share + own_share * base.get(hit.key, 0.0))
         reached = trail > own[hit.key]
         score = max(own[hit.key], trail)
-        shown = LOWEST_SHOWN + (1 - LOWEST_SHOWN) * score / (1 + score)
         blended.append(
             replace(
                 hit,
                 order=score,
-                combined=shown,
-                score=shown,
                 scores={**hit.scores, "base": base.get(hit.key, 0.0)},
                 path=hit.path if reached else tuple(filter(None, (str(hit.details.get("named", "")),))),
             )

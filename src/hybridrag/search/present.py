@@ -44,16 +44,17 @@ def show(store: StoreWithCommunities, state: SearchState, page: Sequence[Hit]) -
 
 
 def page_of(hits: Sequence[Hit], first: int, limit: int) -> list[Hit]:
-    """So many hits from place `first` on, each scored no higher than any before it.
+    """So many hits from place `first` on, each scored no lower than any after it.
 
-    A reranker scores the first fifty on a scale of its own; the order must not contradict the scores.
+    Order knows more than the probability of a single hit: what another one leads to stands before what is only like
+    the question.
     """
-    ceiling = min((hit.score for hit in hits[:first]), default=1.0)
     page: list[Hit] = []
-    for hit in hits[first : first + limit]:
-        ceiling = min(ceiling, hit.score)
-        page.append(hit if hit.score <= ceiling else replace(hit, score=ceiling))
-    return page
+    floor = max((hit.score for hit in hits[first + limit :]), default=0.0)
+    for hit in reversed(hits[first : first + limit]):
+        floor = max(floor, hit.score)
+        page.append(hit if hit.score >= floor else replace(hit, score=floor))
+    return page[::-1]
 
 
 def _chunk(

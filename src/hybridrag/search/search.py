@@ -17,6 +17,7 @@ from hybridrag.search.judge import READ, LocalJudge
 from hybridrag.search.outside import Outside
 from hybridrag.search.present import page_of, show
 from hybridrag.search.record import Recorder, span
+from hybridrag.search.relevance import estimate
 from hybridrag.search.rerank import RerankStage
 from hybridrag.search.retrieve import Retriever
 from hybridrag.search.state import SearchState
@@ -95,6 +96,7 @@ class Searcher:
         self._retriever.retrieve(state)
         rank(state, self._settings.search)
         leave_out_copies(state, self._store)
+        estimate(state)
         self._reranker.rerank(state)
         matches_first(state)
 
