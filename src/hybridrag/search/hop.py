@@ -27,9 +27,6 @@ ASKED_ALREADY = 0.5
 LOOKED_INTO = 80
 """Chunks that are looked into for what they name first, those of the strongest trails. The rest count as in passing."""
 
-ASKED_ALREADY = 0.5
-"""What sharing an entity counts for when the question names it: the question leads there by itself."""
-
 
 @dataclass(frozen=True, slots=True)
 class Seed:
@@ -52,6 +49,8 @@ class Trail:
     via: str
     """The title alias that was named, or the name of the shared entity."""
     strength: float
+    entity_key: int = 0
+    """The shared entity; 0 where a title was named."""
 
 
 def find_seeds(
@@ -227,7 +226,8 @@ def _follow_names(
     for it in shared:
         if it.entity_key in names:
             weight = 1.0 if it.entity_key in first.get(it.target_key, ()) else in_passing
-            _keep(trails, it.target_key, Trail(it.source_key, names[it.entity_key].name, it.strength * weight))
+            trail = Trail(it.source_key, names[it.entity_key].name, it.strength * weight, it.entity_key)
+            _keep(trails, it.target_key, trail)
 
 
 def _keep(trails: dict[int, Trail], key: int, trail: Trail) -> None:
