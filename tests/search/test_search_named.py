@@ -11,7 +11,7 @@ from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.names import name_key
-from hybridrag.search.named import Named, find_named, mentions_name
+from hybridrag.search.named import Named, find_named
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.results import SearchResultItem
@@ -83,10 +83,3 @@ def test_a_name_is_about_the_chunks_of_its_title_before_those_that_mention_it(en
     (nothing,) = named(engine, "Xylo Quark")
     assert nothing.about == ()
     assert named(engine, " ") == []
-
-
-def test_a_name_is_whole_words_in_english_and_anywhere_in_japanese() -> None:
-    assert mentions_name("who directed god of war", "god of war")
-    assert not mentions_name("who directed godzilla", "god")
-    assert mentions_name("犬吠埼灯台の設計者", "犬吠埼灯台")
-    assert not mentions_name("anything", "")

@@ -13,7 +13,7 @@ from hybridrag.graph.names import name_key
 from hybridrag.protocols import Linker, Question, StoreWithCommunities
 from hybridrag.search.blend import own_scores, seed_weights
 from hybridrag.search.entity_hits import search_entities
-from hybridrag.search.hop import Seed, Trail, find_seeds, hop, seeds_by_name
+from hybridrag.search.hop import Seed, Trail, find_seeds, hop
 from hybridrag.search.named import Named, find_named
 from hybridrag.search.state import SearchState
 from hybridrag.search.themes import search_themes, theme_keys
@@ -53,19 +53,12 @@ class GraphSearch:
 
     def start(self, state: SearchState) -> GraphStart:
         """What needs the question alone; runs beside the other searches."""
-        graph, plan, filters = self._store.graph, state.plan, state.query.filters
-        text = state.question.text
+        graph, filters, text = self._store.graph, state.query.filters, state.question.text
         with self._store.snapshot():
             rarity = self._rarity(text)
             seeds = find_seeds(graph, self._linker, text, rarity=rarity, filters=filters)
             names = dict.fromkeys([name.text for name in state.question.names] + [name.text for name in state.names])
             named = find_named(graph, self._linker, list(names), name_key=name_key, filters=filters)
-            if plan.type is QueryType.RELATIONSHIP:
-                # For a fact, a chunk that begins with a name is no better than its words: it did harm there.
-                communities = self._store.communities
-                seeds += seeds_by_name(
-                    graph, communities, self._linker, named, seeds, rarity=rarity, filters=filters, walk=self._walk
-                )
             about_it = state.question.asks_what_it_is
             entities = search_entities(self._store, named, filters=filters) if about_it else []
         return GraphStart(tuple(seeds), tuple(named), tuple(entities))
