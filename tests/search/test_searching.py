@@ -70,7 +70,7 @@ def test_a_second_hop_is_found_by_what_the_first_names(engine: Engine) -> None:
     found = {Path(item.sources.file_name or "").name: item for item in result.results}
     assert list(found)[:2] == ["lighthouse.md", "quist.md"]
     (by_graph,) = [found_by for found_by in found["quist.md"].found_by if found_by.strategy is SearchStrategy.GRAPH]
-    assert by_graph.path == ("elvira quist",)
+    assert by_graph.path == ("the marten lighthouse", "elvira quist")
 
 
 def test_a_result_says_where_it_is_from_and_who_found_it(engine: Engine) -> None:

@@ -19,7 +19,6 @@ from hybridrag.search.record import Note
 from hybridrag.search.rerank_scores import add_reading, blend_reranking, complement
 from hybridrag.search.sides import show_both_sides
 from hybridrag.search.state import SearchState
-from hybridrag.search.themes import COVER
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryType
 from hybridrag.types.results import Hit
@@ -66,10 +65,9 @@ class RerankStage:
         Either way a comparison then shows both of its sides.
         """
         settings = self._settings
-        overview = any("theme" in hit.scores for hit in state.hits)
         with state.recorder.step(Step.RERANK) as note:
             self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, state, note, probable=False)
-            if self._reader is not None and not overview and (read_k := self._read_k(state, note)):
+            if self._reader is not None and (read_k := self._read_k(state, note)):
                 self._rerank(self._reader, read_k, settings.read_blend, add_reading, state, note, probable=True)
             moved = show_both_sides(state)
             if moved:
@@ -110,9 +108,7 @@ class RerankStage:
         share = blend * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
         # Likeness of tokens orders well, and is no probability.
         shown = 0.0 if by_vector else 1.0 if probable else share
-        # A theme stands where it does for what those before it lack.
-        keep = any("theme" in hit.scores for hit in window)
-        ordered = _ordered(window, reranking, share, order, shown=shown, keep=keep)
+        ordered = _ordered(window, reranking, share, order, shown=shown)
         state.hits = ordered + state.hits[len(window) :]
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
@@ -131,8 +127,9 @@ class RerankStage:
             note.skip("No reranker is set.")
         elif not state.hits:
             note.skip("Nothing to rerank.")
-        elif any(hit.details.get("chosen") == COVER for hit in state.hits):
-            note.skip("The question has no topic; the order is that of what each result adds.")
+        elif any("theme" in hit.scores for hit in state.hits):
+            # Each result is there for what the others lack; by likeness to the question they would repeat one theme.
+            note.skip("The results cover themes; their order is that of what each adds.")
             return None
         return reranker
 
@@ -162,14 +159,12 @@ def _explained(reranking: Reranking, share: float, looked: int) -> dict[str, Jso
     return told
 
 
-def _ordered(
-    window: Sequence[Hit], reranking: Reranking, share: float, order: Order, *, shown: float, keep: bool
-) -> list[Hit]:
-    """The hits in their new order, or in the old one; what the reranker said counts for their score by `shown`."""
+def _ordered(window: Sequence[Hit], reranking: Reranking, share: float, order: Order, *, shown: float) -> list[Hit]:
+    """The hits in their new order, each with what the reranker said of it; that counts for its score by `shown`."""
     scores = reranking.scores
     blended = order([hit.order for hit in window], scores, share=share)
-    places = list(range(len(window))) if keep else _best_first(blended)
-    if reranking.matches is not None and not keep:
+    places = _best_first(blended)
+    if reranking.matches is not None:
         places = complement(places, blended, reranking.matches)
     seen = [
         hit
