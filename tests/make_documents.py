@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -276,3 +277,70 @@ def xhtml(body: str, *, title: str = "") -> str:
         f'"http://www.w3.org/TR/xhtml11/DTD/xhtml11.dtd"><html xmlns="http://www.w3.org/1999/xhtml"><head>{head}</head>'
         f"<body>{body}</body></html>"
     )
+
+
+_ODF = (
+    'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:'
+    'text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" xmlns:draw="urn:oasis:names:tc:opendocument:'
+    'xmlns:drawing:1.0" xmlns:presentation="urn:oasis:names:tc:opendocument:xmlns:presentation:1.0" '
+    'xmlns:dc="http://purl.org/dc/elements/1.1/"'
+)
+
+
+def make_opendocument(kind: str, body: str) -> bytes:
+    """A document of `text`, `spreadsheet` or `presentation` with that body."""
+    content = (
+        f"<office:document-content {_ODF}><office:body><office:{kind}>{body}</office:{kind}></office:body>"
+        "</office:document-content>"
+    )
+    meta = f"<office:document-meta {_ODF}><office:meta><dc:title>The Plan</dc:title></office:meta></office:document-meta>"
+    return make_zip(
+        [
+            ("mimetype", f"application/vnd.oasis.opendocument.{kind}".encode()),
+            ("META-INF/manifest.xml", b"<manifest/>"),
+            ("content.xml", content.encode()),
+            ("meta.xml", meta.encode()),
+        ]
+    )
+
+
+def make_ole(streams: Mapping[str, bytes]) -> bytes:
+    """An OLE container; streams are padded with zeros so that none needs the small-stream table."""
+    padded = {name: data + bytes(-len(data) % 512 if len(data) > 4096 else 4096 - len(data)) for name, data in streams.items()}
+    fat: list[int] = [0xFFFFFFFD]  # sector 0 is this table
+
+    def chain(size: int) -> int:
+        first, count = len(fat), size // 512
+        fat.extend([*range(first + 1, first + count), 0xFFFFFFFE])
+        return first
+
+    entries = [_ole_entry("Root Entry", 5, child=1, start=0xFFFFFFFE, size=0)]
+    for number, (name, data) in enumerate(sorted(padded.items(), key=lambda item: (len(item[0]), item[0])), start=1):
+        right = number + 1 if number < len(padded) else 0xFFFFFFFF
+        entries.append(_ole_entry(name, 2, right=right, start=chain(len(data)), size=len(data)))
+    bodies = b"".join(data for _, data in sorted(padded.items(), key=lambda item: (len(item[0]), item[0])))
+    folder = b"".join(entries) + bytes(-len(b"".join(entries)) % 512)
+    start = chain(len(folder))
+    table = struct.pack(f"<{len(fat)}I", *fat).ljust(512, b"\xff")
+    assert len(table) == 512
+    header = struct.pack(
+        "<8s16x6H10x8I",
+        *(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0),
+        *(0, 1, start, 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE),
+    )
+    header = header[:44] + struct.pack("<9I", 1, start, 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE, 0, 0)
+    return header.ljust(512, b"\xff") + table + bodies + folder
+
+
+def _ole_entry(name: str, kind: int, *, start: int, size: int, right: int = 0xFFFFFFFF, child: int = 0xFFFFFFFF) -> bytes:
+    encoded = name.encode("utf-16-le")
+    return struct.pack(
+        "<64sHBB3I36xIQ", encoded, len(encoded) + 2, kind, 1, 0xFFFFFFFF, right, child, start, size
+    )
+
+
+def make_msg(subject: str, body: str, sender: str) -> bytes:
+    """An Outlook message."""
+    texts = {"0037": subject, "1000": body, "0C1A": sender, "0E04": "Ann", "007D": "Date: Wed, 1 May 2024 09:30:00 +0000"}
+    streams = {f"__substg1.0_{number}001F": text.encode("utf-16-le") for number, text in texts.items()}
+    return make_ole(streams | {"__properties_version1.0": b"\x00" * 32})

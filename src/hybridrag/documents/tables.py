@@ -51,6 +51,14 @@ def find_header(rows: Sequence[Sequence[str]], *, fewest_columns: int = 2) -> in
     return None
 
 
+def are_names(cells: Sequence[str]) -> bool:
+    """Whether a row that stands where column names do is made of names.
+
+    ["State", "Capital"] -> True; ["Size", "512 x 512 pixels at 1.1 cm, taken from a height of 40 m in June"] -> False
+    """
+    return _could_be_names(cells, _filled(cells))
+
+
 def _filled(row: Sequence[str]) -> set[int]:
     return {index for index, cell in enumerate(row) if cell.strip()}
 

@@ -11,7 +11,7 @@ from hybridrag.protocols import StoreWithCommunities, WebPage
 from hybridrag.search.highlight import highlight_fragment
 from hybridrag.search.match import find_matches
 from hybridrag.search.retrieve import Found, Ranked
-from hybridrag.types.documents import Chunk, FileInfo
+from hybridrag.types.documents import Chunk, FileInfo, place_of
 from hybridrag.types.ids import ChunkId, web_chunk_id_for
 from hybridrag.types.queries import SearchStrategy
 from hybridrag.types.results import (
@@ -125,6 +125,9 @@ def _chunk(
             page=chunk.page,
             line_start=chunk.line_start,
             line_end=chunk.line_end,
+            anchor=chunk.anchor,
+            shown_name=file.shown_name if file else None,
+            place=place_of(chunk, file.mime_type) if file else None,
             headings=chunk.headings,
         ),
         found_by=_found_by(found, item, ranks),

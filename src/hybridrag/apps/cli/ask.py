@@ -59,7 +59,6 @@ def _place(sources: Any, otherwise: str) -> str:
         return otherwise
     if sources.external_url:
         return f"{sources.external_url} (from the web)"
-    page = f", page {sources.page}" if sources.page else ""
-    line = f", line {sources.line_start}" if sources.line_start else ""
+    place = f", {sources.place}" if sources.place else ""
     headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
-    return f"{sources.file_name or sources.file_id}{page}{line}{headings}"
+    return f"{sources.shown_name or sources.file_name or sources.file_id}{place}{headings}"
