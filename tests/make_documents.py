@@ -293,7 +293,9 @@ def make_opendocument(kind: str, body: str) -> bytes:
         f"<office:document-content {_ODF}><office:body><office:{kind}>{body}</office:{kind}></office:body>"
         "</office:document-content>"
     )
-    meta = f"<office:document-meta {_ODF}><office:meta><dc:title>The Plan</dc:title></office:meta></office:document-meta>"
+    meta = (
+        f"<office:document-meta {_ODF}><office:meta><dc:title>The Plan</dc:title></office:meta></office:document-meta>"
+    )
     return make_zip(
         [
             ("mimetype", f"application/vnd.oasis.opendocument.{kind}".encode()),
@@ -306,7 +308,9 @@ def make_opendocument(kind: str, body: str) -> bytes:
 
 def make_ole(streams: Mapping[str, bytes]) -> bytes:
     """An OLE container; streams are padded with zeros so that none needs the small-stream table."""
-    padded = {name: data + bytes(-len(data) % 512 if len(data) > 4096 else 4096 - len(data)) for name, data in streams.items()}
+    padded = {
+        name: data + bytes(-len(data) % 512 if len(data) > 4096 else 4096 - len(data)) for name, data in streams.items()
+    }
     fat: list[int] = [0xFFFFFFFD]  # sector 0 is this table
 
     def chain(size: int) -> int:
@@ -332,15 +336,21 @@ def make_ole(streams: Mapping[str, bytes]) -> bytes:
     return header.ljust(512, b"\xff") + table + bodies + folder
 
 
-def _ole_entry(name: str, kind: int, *, start: int, size: int, right: int = 0xFFFFFFFF, child: int = 0xFFFFFFFF) -> bytes:
+def _ole_entry(
+    name: str, kind: int, *, start: int, size: int, right: int = 0xFFFFFFFF, child: int = 0xFFFFFFFF
+) -> bytes:
     encoded = name.encode("utf-16-le")
-    return struct.pack(
-        "<64sHBB3I36xIQ", encoded, len(encoded) + 2, kind, 1, 0xFFFFFFFF, right, child, start, size
-    )
+    return struct.pack("<64sHBB3I36xIQ", encoded, len(encoded) + 2, kind, 1, 0xFFFFFFFF, right, child, start, size)
 
 
 def make_msg(subject: str, body: str, sender: str) -> bytes:
     """An Outlook message."""
-    texts = {"0037": subject, "1000": body, "0C1A": sender, "0E04": "Ann", "007D": "Date: Wed, 1 May 2024 09:30:00 +0000"}
+    texts = {
+        "0037": subject,
+        "1000": body,
+        "0C1A": sender,
+        "0E04": "Ann",
+        "007D": "Date: Wed, 1 May 2024 09:30:00 +0000",
+    }
     streams = {f"__substg1.0_{number}001F": text.encode("utf-16-le") for number, text in texts.items()}
     return make_ole(streams | {"__properties_version1.0": b"\x00" * 32})

@@ -271,7 +271,7 @@ def test_org_has_headings_code_and_items() -> None:
 def test_latex_is_read_without_its_commands() -> None:
     text = (
         "\\documentclass{article}\n\\title{The \\emph{Plan}}\n\\begin{document}\n\\section{Costs}\\label{c}\n"
-        "It costs \\textbf{5\\%} of $x^2$ % not this\nmore, M\\\"uller.\n\n\\begin{itemize}\n\\item one\n\\item two\n"
+        'It costs \\textbf{5\\%} of $x^2$ % not this\nmore, M\\"uller.\n\n\\begin{itemize}\n\\item one\n\\item two\n'
         "\\end{itemize}\n\\begin{verbatim}\nmake \\all\n\\end{verbatim}\n\\begin{tabular}{ll}\ncity & people \\\\\n"
         "Oslo & 7 \\\\\n\\end{tabular}\n\\end{document}\n"
     )
@@ -314,7 +314,7 @@ def test_a_damaged_document_is_still_a_document() -> None:
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        ("これはマニュアルです。設定を変えてください。文字化けの見本です。".encode().decode("cp932", "replace") * 2, "mojibake"),
+        ("これはマニュアルです。設定を変えてください。文字化けの見本です。".encode().decode("cp932", "ignore") * 2, "mojibake"),
         ("Caf\u00c3\u00a9 au lait, s\u00e2\u20ac\u2122il vous pla\u00c3\u00aet, na\u00c3\u00afve d\u00c3\u00a9j\u00c3\u00a0", "mojibake"),
         ("1 2 3 4 5 6 7 8 9 0 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27", "letters"),
         ("word " * 10_000, "one giant line"),
@@ -325,7 +325,11 @@ def test_what_looks_wrong_is_said(text: str, warning: str) -> None:
 
 
 def test_ordinary_text_raises_no_doubt() -> None:
-    for text in ("The crew paints the door blue. " * 20, "これはふつうの文章です。縺れた糸をほどく。" * 20, "Ångström, café, naïve. " * 9):
+    for text in (
+        "The crew paints the door blue. " * 20,
+        "これはふつうの文章です。縺れた糸をほどく。" * 20,
+        "Ångström, café, naïve. " * 9,
+    ):
         assert read(text, "a.txt").warnings == ()
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 from unicodedata import east_asian_width
 
-from hybridrag.documents.lines import WIDE
+from hybridrag.documents.lines import WIDE, is_one_word, whole_words
 from hybridrag.types.documents import Block, BlockKind, Document, LineMap
 
 _CUT = re.compile(rf"(?<=[{WIDE}])[ \t]*\n[ \t]*(?=[{WIDE}])(?!\u3000)|(?<=[A-Za-z][a-z])-\n[ \t]*(?=[a-z]{{2}})")
@@ -20,7 +20,6 @@ _NARROWEST: Final = 40
 _RAGGED: Final = 8
 """A line this much shorter than the longest of its block ended for want of room: a word or a mark had to stay whole."""
 _WORD = re.compile(r"[A-Za-z]+")
-_WHOLE_WORD = re.compile(r"(?<![A-Za-z-])[A-Za-z]+(?![A-Za-z-])")
 
 
 Edit = tuple[int, int, str]
@@ -95,7 +94,7 @@ def _cuts(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
                 yield match.span()
                 continue
             if known is None:
-                known = {word.lower() for word in _WHOLE_WORD.findall(text)}
+                known = whole_words(text)
             yield (match.start() + (0 if _is_one_word(text, match, known) else 1), match.end())
 
 
@@ -106,11 +105,6 @@ def _width(line: str) -> int:
 
 
 def _is_one_word(text: str, match: re.Match[str], known: set[str]) -> bool:
-    """Whether the hyphen only breaks the line: "exam-ple" does, "well-known" has it anyway.
-
-    Decided by what else the text says: the word written whole, or both halves as words of their own.
-    """
     left = re.search(r"[A-Za-z]+$", text[max(0, match.start() - 40) : match.start()])
     right = _WORD.match(text, match.end())
-    halves = (left[0].lower() if left else "", right[0].lower() if right else "")
-    return "".join(halves) in known or not known.issuperset(halves)
+    return not (left and right) or is_one_word(left[0], right[0], known)

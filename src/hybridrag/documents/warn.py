@@ -18,7 +18,7 @@ _MOST_BROKEN: Final = 0.005
 """Of all characters. A page that shows a replacement character now and then is no mojibake."""
 
 _BROKEN = re.compile(
-    "\ufffd|[\ue000-\uf8ff]"  # not decoded; private use: a font without names for its characters
+    "\ufffd|[\ue000-\uf8e4]"  # not decoded; private use: a font without names for its characters
     "|\\(cid:\\d+\\)"
     "|[\u00c2\u00c3\u00e2][\u0080-\u00bf\u20ac\u2122]"  # UTF-8 read as Latin-1 or Windows-1252
 )
