@@ -2,8 +2,9 @@
 
 python -m benchmarks.pdf_text FOLDER [--files N] [--pages N] [--json FILE]
 
-Every PDF below FOLDER is read by our reader and by poppler's `pdftotext` (package poppler-utils). White space, width and
-ligatures do not count (NFKC). Good material are the documentation packages of a Linux distribution, in several languages.
+Every PDF below FOLDER is read by our reader and by poppler's `pdftotext` (packages poppler-utils and poppler-data).
+White space, width and ligatures do not count (NFKC). Good material are the documentation packages of a Linux
+distribution, in several languages.
 
 - characters: share of pdftotext's characters that ours has too, as often;
 - invented: share of our characters that pdftotext's text does not have;

@@ -279,11 +279,12 @@ def xhtml(body: str, *, title: str = "") -> str:
     )
 
 
-_ODF = (
-    'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:'
-    'text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" xmlns:draw="urn:oasis:names:tc:opendocument:'
-    'xmlns:drawing:1.0" xmlns:presentation="urn:oasis:names:tc:opendocument:xmlns:presentation:1.0" '
-    'xmlns:dc="http://purl.org/dc/elements/1.1/"'
+_ODF = 'xmlns:dc="http://purl.org/dc/elements/1.1/" ' + " ".join(
+    f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for prefix, name in {
+        **{name: name for name in ("office", "text", "table", "presentation")},
+        "draw": "drawing",
+    }.items()
 )
 
 

@@ -279,7 +279,7 @@ _KIND_OF_NAME: Final[Mapping[str, str]] = MappingProxyType(
     {
         ending: kind
         for kind, endings in {
-            "picture": "png jpg jpeg gif bmp ico svg svgz webp tif tiff heic avif xpm xbm ppm pgm psd ai icns cur drawio",
+            "picture": "png jpg jpeg gif bmp ico svg svgz webp tif tiff heic avif xpm xbm ppm pgm psd ai icns cur",
             "sound recording": "mp3 wav flac ogg oga m4a aac opus mid aiff wma",
             "video": "mp4 m4v mov avi mkv webm wmv flv mpg mpeg",
             "font": "ttf otf woff woff2 eot pfb pfm afm bdf pcf",
@@ -390,16 +390,15 @@ def _by_first_bytes(data: bytes, *, generic: bool) -> str | None:
 
 def _by_shape(head: bytes) -> str | None:
     line = head.partition(b"\n")[0]
+    headers = len(_MAIL_HEADER.findall(head.partition(b"\n\n")[0].partition(b"\r\n\r\n")[0]))
+    if headers >= _FEWEST_MAIL_HEADERS or (headers and line.startswith(b"From ")):
+        return MBOX if line.startswith(b"From ") else MAIL
     if line.startswith((b".TH ", b".Dd ", b'.\\"', b"'\\\"")) and re.search(
         rb"^\.(?:TH|SH|Dd|Sh)\b", head, re.MULTILINE
     ):
         return MAN
     if line.startswith(b"#!"):
         return next((kind for pattern, kind in _INTERPRETERS if re.search(pattern, line)), None)
-    if line.startswith(b"From ") and len(_MAIL_HEADER.findall(head.partition(b"\n\n")[0])) >= 2:
-        return MBOX
-    if len(_MAIL_HEADER.findall(head.partition(b"\n\n")[0].partition(b"\r\n\r\n")[0])) >= _FEWEST_MAIL_HEADERS:
-        return MAIL
     if line.startswith(b"{") and line.rstrip().endswith(b"}") and head.count(b"\n{"):
         return JSONL
     if re.match(rb'[\[{]\s*(?:["\[{\]}]|-?\d)', head):

@@ -212,7 +212,7 @@ def print_report(report: IngestReport, *, as_json: bool, quiet: bool) -> None:
 
 
 def _plural(kind: str, count: int) -> str:
-    """ "file without text", 2 -> "files without text"."""
+    """2 of "file without text" -> "files without text"."""
     first, space, rest = kind.partition(" without ")
     return kind if count == 1 else f"{first}s{space}{rest}"
 

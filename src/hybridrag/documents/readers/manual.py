@@ -23,10 +23,46 @@ _DROPPED: Final = re.compile(
     r"cc|ev|fam|hc|hla|hpf|lf|ss|wh|while|IX|de1|am|als|do|warn|tm|ab|ex|nx|bp|cs|fp|it|mk|rt|sv|os"
 )
 _SIGNS: Final = {
-    **{"aq": "'", "dq": '"', "lq": "“", "rq": "”", "oq": "‘", "cq": "’", "bu": "•", "em": "—", "en": "–", "co": "©"},
-    **{"rs": "\\", "ti": "~", "ha": "^", "ga": "`", "tm": "™", "mu": "×", "+-": "±", "->": "→", "<=": "≤", ">=": "≥"},
-    **{"sl": "/", "ba": "|", "lB": "[", "rB": "]", "lC": "{", "rC": "}", "at": "@", "sh": "#", "Do": "$", "mi": "-"},
-    **{"hy": "-", "Fo": "«", "Fc": "»", "ss": "ß", "de": "°", "==": "≡", "!=": "≠", "<-": "←", "la": "<", "ra": ">"},
+    "aq": "'",
+    "dq": '"',
+    "lq": "“",
+    "rq": "”",
+    "oq": "‘",
+    "cq": "’",
+    "bu": "•",
+    "em": "—",
+    "en": "–",
+    "co": "©",
+    "rs": "\\",
+    "ti": "~",
+    "ha": "^",
+    "ga": "`",
+    "tm": "™",
+    "mu": "×",
+    "+-": "±",
+    "->": "→",
+    "<-": "←",
+    "<=": "≤",
+    ">=": "≥",
+    "sl": "/",
+    "ba": "|",
+    "lB": "[",
+    "rB": "]",
+    "lC": "{",
+    "rC": "}",
+    "at": "@",
+    "sh": "#",
+    "Do": "$",
+    "mi": "-",
+    "hy": "-",
+    "Fo": "«",
+    "Fc": "»",
+    "ss": "ß",
+    "de": "°",
+    "==": "≡",
+    "!=": "≠",
+    "la": "<",
+    "ra": ">",
 }
 _ESCAPE = re.compile(
     r"\\(?:f(?:\(..|\[[^\]]*\]|.)|s[-+]?(?:\d|\(..|\[[^\]]*\])|\((?P<two>..)|\[(?P<name>[^\]]*)\]|\*(?:\(..|\[[^\]]*\]|.)"
@@ -123,15 +159,20 @@ class _Page:
         elif name in _BREAKS:
             if not self._code:
                 self.flush()
-        elif name in _FONTS:
-            self._say(" ".join(_arguments(rest)), number)
-        elif name in _MIXED_FONTS:
-            self._say("".join(_arguments(rest)), number)
-        elif name in {"UR", "MT"}:
-            self._say(f"<{rest}>", number)
-        elif name and not _DROPPED.fullmatch(name) and not name.startswith(("\\", '"')):
-            words = " ".join(self._mdoc([name, *_arguments(rest)]))
-            self._say(words, number)
+        else:
+            self._say(self._inline(name, rest), number)
+
+    def _inline(self, name: str, rest: str) -> str:
+        """What a request that stands in running text puts there."""
+        if name in _FONTS:
+            return " ".join(_arguments(rest))
+        if name in _MIXED_FONTS:
+            return "".join(_arguments(rest))
+        if name in {"UR", "MT"}:
+            return f"<{rest}>"
+        if not name or _DROPPED.fullmatch(name) or name.startswith(("\\", '"')):
+            return ""
+        return " ".join(self._mdoc([name, *_arguments(rest)]))
 
     def _item(self, name: str, rest: str, number: int) -> None:
         # Several tags may share what is said of them (.TQ, or .TP right after .TP's tag).
@@ -180,7 +221,7 @@ def _arguments(rest: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text without roff's escapes: "\\fB\\-v\\fR" -> "-v"."""
+    r"""Text without roff's escapes: "\fB\-v\fR" -> "-v"."""
     return _ESCAPE.sub(_unescaped, _COMMENT.sub("", text)) if "\\" in text else text
 
 

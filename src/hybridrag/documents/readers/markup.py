@@ -60,68 +60,83 @@ def _indent(text: str) -> int:
 
 
 def _rst_blocks(text: str) -> Iterator[Block]:
-    levels: list[str] = []
-    group = _Group()
-    literal: int | None = None
-    """While a literal block or a comment is read: the indentation that it lies deeper than."""
-    silent = announced = False
-    previous: Line | None = None
+    reader = _Rst()
     for line in lines_of(text):
+        yield from reader.take(line)
+    yield from reader.end()
+
+
+class _Rst:
+    """Takes lines one by one and gives back the blocks that end with them."""
+
+    def __init__(self) -> None:
+        self._levels: list[str] = []
+        """Marks that underline headings, in the order in which they came."""
+        self._group = _Group()
+        self._literal: int | None = None
+        """While a literal block or a comment is read: the indentation that it lies deeper than."""
+        self._silent = False
+        self._announced: int | None = None
+        """The indentation of a line that ended with "::", until the literal block begins."""
+
+    def end(self, kind: BlockKind = BlockKind.PARAGRAPH) -> Iterator[Block]:
+        """The block in work; the next one is of `kind`."""
+        block, self._group = self._group.block(), _Group(kind)
+        if block:
+            yield block
+
+    def take(self, line: Line) -> Iterator[Block]:
+        """The blocks that end with this line."""
         blank = not line.text.strip()
-        if literal is not None and not blank and _indent(line.text) <= literal:
-            if block := group.block():
-                yield block
-            group, literal, silent = _Group(), None, False
-        if literal is not None:
-            if not blank and not silent:
-                group.add(line)
-            continue
-        if blank:
-            if announced and previous is not None:
-                literal, announced = _indent(previous.text), False
-            if block := group.block():
-                yield block
-            group = _Group(BlockKind.CODE if literal is not None else BlockKind.PARAGRAPH)
-            continue
-        announced = False
+        if self._literal is not None and not blank and _indent(line.text) <= self._literal:
+            yield from self.end()
+            self._literal, self._silent = None, False
+        if self._literal is not None:
+            if not blank and not self._silent:
+                self._group.add(line)
+        elif blank:
+            self._literal, self._announced = self._announced, None
+            yield from self.end(BlockKind.PARAGRAPH if self._literal is None else BlockKind.CODE)
+        else:
+            self._announced = None
+            yield from self._say(line)
+
+    def _say(self, line: Line) -> Iterator[Block]:
+        group = self._group
         mark = _UNDERLINE.match(line.text.rstrip())
         if mark and group.first is not None and group.first is group.last and group.kind is BlockKind.PARAGRAPH:
-            heading, group = group.block(), _Group()
-            style = mark[1]
-            if style not in levels:
-                levels.append(style)
+            heading, self._group = group.block(), _Group()
+            if mark[1] not in self._levels:
+                self._levels.append(mark[1])
             if heading:
-                yield Block(BlockKind.HEADING, heading.start, heading.end, min(levels.index(style) + 1, 6))
+                level = min(self._levels.index(mark[1]) + 1, 6)
+                yield Block(BlockKind.HEADING, heading.start, heading.end, level)
         elif mark or _BORDER.match(line.text):
-            if block := group.block():
-                yield block
-            group = _Group(BlockKind.TABLE_ROW if not mark else BlockKind.PARAGRAPH)
+            yield from self.end(BlockKind.PARAGRAPH if mark else BlockKind.TABLE_ROW)
         elif _EXPLICIT.match(line.text):
-            if block := group.block():
-                yield block
-            group, spoken = _Group(), _SPOKEN_DIRECTIVE.match(line.text)
-            name = line.text.strip()[2:].strip().partition("::")
-            if _CODE_DIRECTIVE.match(line.text):
-                group, literal = _Group(BlockKind.CODE), _indent(line.text)
-            elif not name[1] or name[0] in _TOLD or line.text.lstrip().startswith(".. _"):
-                literal, silent = _indent(line.text), True
-            elif spoken:
-                group.add(Line(line.start + spoken.end(), line.text[spoken.end() :]))
-        elif re.match(r"\s+:[\w-]+:", line.text) and group.first is None:
-            continue  # an option of a directive
-        else:
-            is_item = bool(_ITEM.match(line.text))
-            if (is_item or group.kind is BlockKind.TABLE_ROW) and (block := group.block()):
-                yield block
-                group = _Group(group.kind)
-            if is_item:
-                group = _Group(BlockKind.LIST_ITEM)
-            group.add(line)
-            announced = line.text.rstrip().endswith("::")
-        previous = line
-    if block := group.block():
-        yield block
+            yield from self.end()
+            self._explicit(line)
+        elif group.first is not None or not _OPTION.match(line.text):
+            if _ITEM.match(line.text):
+                yield from self.end(BlockKind.LIST_ITEM)
+            elif group.kind is BlockKind.TABLE_ROW:
+                yield from self.end(BlockKind.TABLE_ROW)
+            self._group.add(line)
+            self._announced = _indent(line.text) if line.text.rstrip().endswith("::") else None
 
+    def _explicit(self, line: Line) -> None:
+        """A directive, a target or a comment."""
+        name, colons, _ = line.text.strip()[2:].strip().partition("::")
+        if _CODE_DIRECTIVE.match(line.text):
+            self._group, self._literal = _Group(BlockKind.CODE), _indent(line.text)
+        elif not colons or name in _TOLD or name.startswith("_"):
+            self._literal, self._silent = _indent(line.text), True
+        elif spoken := _SPOKEN_DIRECTIVE.match(line.text):
+            self._group.add(Line(line.start + spoken.end(), line.text[spoken.end() :]))
+
+
+_OPTION = re.compile(r"\s+:[\w-]+:")
+"""An option of a directive, where no text stands above it."""
 
 _ORG_HEADING = re.compile(
     r"(\*{1,8})\s+(?:(?:TODO|DONE|NEXT|WAITING)\s+)?(?:\[#[A-Z]\]\s+)?(?P<words>.*?)(?:\s+:[\w@:]+:)?\s*$"
@@ -147,42 +162,45 @@ def _org_blocks(text: str) -> Iterator[Block]:
     group = _Group()
     verbatim = drawer = False
     for line in lines_of(text):
-        stripped = line.text.strip()
-        kind: BlockKind | None = BlockKind.PARAGRAPH
-        heading = None
         if verbatim and not _ORG_END.match(line.text):
-            if stripped:
+            if line.text.strip():
                 group.add(line)
             continue
-        if begin := _ORG_BEGIN.match(line.text):
-            verbatim, kind = begin[1].upper() in {"SRC", "EXAMPLE"}, None
-        elif _ORG_END.match(line.text):
-            verbatim, kind = False, None
-        elif re.fullmatch(r":[\w-]+:", stripped):
-            drawer, kind = stripped.upper() != ":END:", None
-        elif drawer or not stripped or stripped.startswith(("#+", "# ")) or re.fullmatch(r"\|[-+|]+", stripped):
-            kind = None
-        elif heading := _ORG_HEADING.match(line.text):
-            kind = BlockKind.HEADING
-        elif stripped.startswith("|"):
-            kind = BlockKind.TABLE_ROW
-        elif _ITEM.match(line.text):
-            kind = BlockKind.LIST_ITEM
+        begin = _ORG_BEGIN.match(line.text)
+        verbatim = begin is not None and begin[1].upper() in {"SRC", "EXAMPLE"}
+        if _ORG_DRAWER.match(line.text):
+            drawer = line.text.strip().upper() != ":END:"
+        kind = None if drawer else _org_kind(line.text)
         # A paragraph goes on, and so does the text of an item.
-        goes_on = kind is BlockKind.PARAGRAPH and group.first is not None and group.kind in {kind, BlockKind.LIST_ITEM}
-        if not goes_on:
-            if block := group.block():
-                yield block
-            group = _Group(BlockKind.CODE if verbatim else kind or BlockKind.PARAGRAPH)
-        if heading and heading["words"]:
-            level = min(len(heading[1]), 6)
-            yield Block(
-                BlockKind.HEADING, line.start + heading.start("words"), line.start + heading.end("words"), level
-            )
-        elif kind is not None and heading is None:
+        if kind is BlockKind.PARAGRAPH and group.first is not None and group.kind in {kind, BlockKind.LIST_ITEM}:
+            group.add(line)
+            continue
+        if block := group.block():
+            yield block
+        group = _Group(BlockKind.CODE if verbatim else kind or BlockKind.PARAGRAPH)
+        heading = _ORG_HEADING.match(line.text)
+        if heading and kind is BlockKind.HEADING:
+            start, end = heading.span("words")
+            yield Block(BlockKind.HEADING, line.start + start, line.start + end, min(len(heading[1]), 6))
+        elif kind is not None:
             group.add(line)
     if block := group.block():
         yield block
+
+
+_ORG_DRAWER = re.compile(r"\s*:[\w-]+:\s*$")
+_ORG_SILENT = re.compile(r"\s*(?:#\+|# |:[\w-]+:\s*$|\|[-+|]+\s*$|$)")
+
+
+def _org_kind(text: str) -> BlockKind | None:
+    """What a line is outside of code; None for one that says nothing."""
+    if _ORG_SILENT.match(text):
+        return None
+    if heading := _ORG_HEADING.match(text):
+        return BlockKind.HEADING if heading["words"] else None
+    if text.lstrip().startswith("|"):
+        return BlockKind.TABLE_ROW
+    return BlockKind.LIST_ITEM if _ITEM.match(text) else BlockKind.PARAGRAPH
 
 
 _TEX_LEVELS: Final = {
@@ -236,61 +254,79 @@ def read_tex(source: Source) -> Document:
 
 
 def _add_tex(builder: DocumentBuilder, text: str, number: int) -> None:
-    said: list[str] = []
-    kind, began, verbatim = BlockKind.PARAGRAPH, number, ""
-    rows: list[tuple[int, list[str]]] = []
-    table = False
+    reader = _Tex(builder)
+    for count, line in enumerate(text.split("\n"), start=number):
+        reader.take(line, count)
+    reader.end()
 
-    def flush(next_kind: BlockKind = BlockKind.PARAGRAPH) -> None:
-        nonlocal said, kind, began
-        words = "\n".join(said) if kind is BlockKind.CODE else join_lines(said)
-        builder.add(kind, words, line=began)
-        said, kind, began = [], next_kind, number
 
-    for number, line in enumerate(text.split("\n"), start=number):  # noqa: B020 (goes on from the given line)
-        if verbatim:
-            if f"\\end{{{verbatim}" in line:
-                flush()
-                verbatim = ""
+class _Tex:
+    """Takes lines one by one and adds the blocks that they make."""
+
+    def __init__(self, builder: DocumentBuilder) -> None:
+        self._builder = builder
+        self._said: list[str] = []
+        self._kind = BlockKind.PARAGRAPH
+        self._line = 1
+        self._verbatim = ""
+        self._rows: list[tuple[int, list[str]]] = []
+        self._table = False
+
+    def end(self, kind: BlockKind = BlockKind.PARAGRAPH) -> None:
+        """Add the block in work; the next one is of `kind`."""
+        words = "\n".join(self._said) if self._kind is BlockKind.CODE else join_lines(self._said)
+        self._builder.add(self._kind, words, line=self._line)
+        self._said, self._kind = [], kind
+        header = find_header([cells for _, cells in self._rows])
+        for index, (number, cells) in enumerate(self._rows):
+            names = self._rows[header][1] if header is not None and index > header else None
+            self._builder.add(BlockKind.TABLE_ROW, row_text(cells, names), line=number)
+        self._rows = []
+
+    def take(self, line: str, number: int) -> None:
+        """Read one line."""
+        if self._verbatim:
+            if f"\\end{{{self._verbatim}" in line:
+                self.end()
+                self._verbatim = ""
             else:
-                said.append(line)
-            continue
+                self._say(line, number)
+            return
         if match := _TEX_VERBATIM.match(line):
-            flush(BlockKind.CODE)
-            verbatim, began = match[1], number + 1
-            continue
+            self.end(BlockKind.CODE)
+            self._verbatim = match[1]
+            return
         source = _TEX_COMMENT.sub("", line)
-        table = (
-            table or bool(re.search(r"\\begin\{(?:tabular|longtable|tabularx)", source))
-        ) and "\\end{" not in source
-        if table and "&" in source:
-            cells = [_tex_plain(cell) for cell in re.split(r"(?<!\\)&", source.replace("\\\\", ""))]
-            rows.append((number, cells))
-            continue
-        if rows and not table:
-            _add_tex_rows(builder, rows)
-            rows = []
-        if match := _TEX_HEADING.search(source):
-            flush()
+        if source.strip():
+            self._read(source, number)
+        elif not line.strip():  # a comment alone on its line ends no paragraph
+            self.end()
+
+    def _say(self, words: str, number: int) -> None:
+        if not self._said:
+            self._line = number
+        self._said.append(words)
+
+    def _read(self, source: str, number: int) -> None:
+        self._table = (self._table or bool(_TEX_TABLE.search(source))) and "\\end{" not in source
+        if self._table and "&" in source:
+            cells = re.split(r"(?<!\\)&", source.replace("\\\\", ""))
+            self._rows.append((number, [_tex_plain(cell) for cell in cells]))
+        elif match := _TEX_HEADING.search(source):
+            self.end()
             words = _in_braces(source, match.end())
-            builder.add(BlockKind.HEADING, _tex_plain(words), level=_TEX_LEVELS[match[1]], line=number)
-        elif re.match(r"\s*\\(?:item|bibitem)\b", source):
-            flush(BlockKind.LIST_ITEM)
-            item = re.sub(
-                r"^\s*\\(?:item|bibitem)\s*(?:\[([^\]]*)\])?(?:\{[^}]*\})?", lambda m: f"{m[1] or ''} ", source
-            )
-            said.append(_tex_plain(item))
-        elif not source.strip():
-            # A comment alone on its line ends no paragraph.
-            if not line.strip():
-                flush()
+            self._builder.add(BlockKind.HEADING, _tex_plain(words), level=_TEX_LEVELS[match[1]], line=number)
+        elif match := _TEX_ITEM.match(source):
+            self.end(BlockKind.LIST_ITEM)
+            self._say(_tex_plain(f"{match[1] or ''} {source[match.end() :]}"), number)
         else:
             if "\\begin{" in source or "\\end{" in source:
-                flush()
-            said.append(_tex_plain(source))
-            began = began if len(said) > 1 else number
-    _add_tex_rows(builder, rows)
-    flush()
+                self.end()
+            self._say(_tex_plain(source), number)
+
+
+_TEX_TABLE = re.compile(r"\\begin\{(?:tabular|longtable|tabularx)")
+_TEX_ITEM = re.compile(r"\s*\\(?:item|bibitem)\b\s*(?:\[([^\]]*)\])?(?:\{[^}]*\})?")
 
 
 def _in_braces(source: str, start: int) -> str:
@@ -301,13 +337,6 @@ def _in_braces(source: str, start: int) -> str:
         if not depth:
             return source[start:index]
     return source[start:]
-
-
-def _add_tex_rows(builder: DocumentBuilder, rows: list[tuple[int, list[str]]]) -> None:
-    header = find_header([cells for _, cells in rows])
-    for index, (number, cells) in enumerate(rows):
-        names = rows[header][1] if header is not None and index > header else None
-        builder.add(BlockKind.TABLE_ROW, row_text(cells, names), line=number)
 
 
 def _tex_plain(text: str) -> str:

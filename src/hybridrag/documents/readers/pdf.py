@@ -240,10 +240,8 @@ def _glyphs(textpage: PdfTextPage, source: Source) -> Iterator[_Glyph]:
             continue
         text = _PRESENTATION_FORMS.sub(lambda match: normalize("NFKC", match[0]), "-" if code == _HYPHEN else chr(code))
         if text.isspace():
-            if last is not None and text == "\u3000":
-                last = last._replace(text=last.text + text)
-            elif last is not None and not last.spaced:
-                last = last._replace(spaced=1 if raw.FPDFText_IsGenerated(textpage, index) == 1 else 2)
+            supposed = raw.FPDFText_IsGenerated(textpage, index) == 1
+            last = None if last is None else _spaced(last, text, supposed=supposed)
             continue
         if last is not None:
             yield last
@@ -258,6 +256,13 @@ def _glyphs(textpage: PdfTextPage, source: Source) -> Iterator[_Glyph]:
         last = _Glyph(text, x, y, right, round(size, 1), turned)
     if last is not None:
         yield last
+
+
+def _spaced(glyph: _Glyph, space: str, *, supposed: bool) -> _Glyph:
+    """A character with the white space behind it."""
+    if space == "\u3000":
+        return glyph._replace(text=glyph.text + space)
+    return glyph if glyph.spaced else glyph._replace(spaced=1 if supposed else 2)
 
 
 def _continues(line: list[_Glyph], glyph: _Glyph) -> bool:

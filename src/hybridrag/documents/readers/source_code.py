@@ -28,7 +28,7 @@ _DEFINITION = re.compile(
     rf"\s*{_MODIFIERS}{_KEYWORDS}\b\s*(?:\([^)]{{0,80}}\)\s*)?(?:<[^>]{{0,80}}>\s*)?(?P<name>[\w$.:\"'~?!-]{{1,80}})"
 )
 _CREATED = re.compile(
-    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:\w+\s+){1,3}?(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>[\w.\"`]+)", re.I
+    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:\w+\s+){1,3}?(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>[\w.\"`]+)", re.IGNORECASE
 )
 _BOUND = re.compile(
     r"\s*(?:export\s+)?(?:const|let|var)\s+(?P<name>[\w$]+)\s*=\s*(?:async\s*)?(?:function\b|\([^)]{0,200}\)\s*=>)"
@@ -38,7 +38,10 @@ _CALLABLE = re.compile(
     r"[\w$<>\[\],.*&:?~@ \t]{0,120}?(?P<name>[A-Za-z_$~][\w$]*)\s*\([^;{}]{0,300}\)?[^;{}=]{0,80}\{\s*$"
 )
 _HOLDERS: Final = frozenset(
-    "class interface struct enum trait impl module namespace protocol object extension mixin actor record defmodule service".split()
+    {
+        *("class", "interface", "struct", "enum", "trait", "impl", "module", "namespace", "protocol", "object"),
+        *("extension", "mixin", "actor", "record", "defmodule", "service"),
+    }
 )
 """What holds definitions worth a name of their own; a function inside of a function is part of it."""
 _SECTION = re.compile(r"(?P<name>\[+[^\]\n]{1,120}\]+)\s*(?:[#;].*)?$")
@@ -61,50 +64,65 @@ def read_source_code(source: Source) -> Document:
 
 
 def _blocks(text: str, mime_type: str) -> Iterator[Block]:
-    scope: list[tuple[int, str, bool]] = []
-    """Indentation, name, and whether it holds definitions: what the current line is in."""
-    first = last = None
-    within: tuple[str, ...] = ()
-    run: Line | None = None
-    """The first of the comments and decorators directly above the current line..."""
-    above: Line | None = None
-    """... and the last line before them."""
-    gap = False
+    scanner = _Scanner(mime_type)
     for line in lines_of(text):
         if not line.text or line.text.isspace():
-            gap, run = True, None
-            continue
+            scanner.skip()
+        else:
+            yield from scanner.take(line)
+    yield from scanner.end()
+
+
+class _Scanner:
+    """Takes lines one by one and gives back the block that ends before each."""
+
+    def __init__(self, mime_type: str) -> None:
+        self._type = mime_type
+        self._scope: list[tuple[int, str, bool]] = []
+        """Indentation, name, and whether it holds definitions: what the current line is in."""
+        self._within: tuple[str, ...] = ()
+        self._first: Line | None = None
+        self._last: Line | None = None
+        self._run: tuple[Line, Line | None, bool] | None = None
+        """The first of the comments and decorators directly above, the line before it, whether a gap lies between."""
+        self._gap = False
+
+    def skip(self) -> None:
+        """Take an empty line."""
+        self._gap, self._run = True, None
+
+    def end(self) -> Iterator[Block]:
+        """The last block."""
+        if self._first and self._last:
+            yield Block(BlockKind.CODE, self._first.start, self._last.end, within=self._within)
+
+    def take(self, line: Line) -> Iterator[Block]:
+        """The block that ends before this line, if one does."""
+        run = self._run or (line, self._last, self._gap)
+        self._gap, self._last = False, line
+        if _ATTACHED.match(line.text) and not (self._type in {TOML, INI} and line.text.startswith("[")):
+            self._run, self._first = run, self._first or line
+            return
+        self._run = None
+        begin, before, after_gap = run
         indent = len(line.text) - len(line.text.lstrip())
-        if _ATTACHED.match(line.text) and not (mime_type in {TOML, INI} and line.text.startswith("[")):
-            if run is None:
-                run, above = line, last
-                run_follows_gap = gap
-            if first is None:
-                first = line
-            gap, last = False, line
-            continue
-        begin, before, after_gap = (run, above, run_follows_gap) if run else (line, last, gap)
-        name, holds = _defined(line, mime_type)
+        starts, closing = self._enter(line, indent)
+        if before is not None and self._first and (starts or (after_gap and indent == 0 and not closing)):
+            yield Block(BlockKind.CODE, self._first.start, before.end, within=self._within)
+            self._first = None
+        if self._first in {None, begin}:
+            self._first, self._within = begin, tuple(name for _, name, _ in self._scope)
+
+    def _enter(self, line: Line, indent: int) -> tuple[bool, bool]:
+        """Whether a line begins a definition of its own, and whether it closes something."""
+        name, holds = _defined(line, self._type)
         closing = bool(_CLOSING.match(line.text))
-        while scope and scope[-1][0] >= indent and not closing:
-            scope.pop()
-        starts = name is not None and all(holder for _, _, holder in scope)
+        while self._scope and self._scope[-1][0] >= indent and not closing:
+            self._scope.pop()
+        starts = name is not None and all(holder for _, _, holder in self._scope)
         if name is not None and starts:
-            scope.append((indent, name, holds))
-        if first is None:
-            first, within = begin, _names(scope)
-        elif before is not None and (starts or (after_gap and indent == 0 and not closing)):
-            yield Block(BlockKind.CODE, first.start, before.end, within=within)
-            first, within = begin, _names(scope)
-        elif first is begin or first is run:
-            within = _names(scope)
-        gap, run, last = False, None, line
-    if first and last:
-        yield Block(BlockKind.CODE, first.start, last.end, within=within)
-
-
-def _names(scope: list[tuple[int, str, bool]]) -> tuple[str, ...]:
-    return tuple(name for _, name, _ in scope)
+            self._scope.append((indent, name, holds))
+        return starts, closing
 
 
 def _defined(line: Line, mime_type: str) -> tuple[str | None, bool]:

@@ -115,7 +115,8 @@ def write_file(connection: apsw.Connection, file: FileInfo, text: str, chunk_cou
     key = connection.execute(
         "INSERT INTO files (id, folder, workspace, name, mime_type, title, content_hash, size, created, modified, "
         "added, dated, chunk_count, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET folder = excluded.folder, workspace = excluded.workspace, name = excluded.name, "
+        "ON CONFLICT (id) DO UPDATE SET folder = excluded.folder, workspace = excluded.workspace, "
+        "name = excluded.name, "
         "mime_type = excluded.mime_type, title = excluded.title, content_hash = excluded.content_hash, "
         "size = excluded.size, created = excluded.created, modified = excluded.modified, added = excluded.added, "
         "dated = excluded.dated, chunk_count = excluded.chunk_count, metadata = excluded.metadata RETURNING key",
