@@ -23,10 +23,10 @@ from hybridrag.documents.limits import MIB, ReadLimits, in_units, too_large
 from hybridrag.errors import DocumentError, UnreadableDocument
 
 _ENDINGS: Final = (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz")
-_OPENERS: Final[tuple[tuple[bytes, Callable[..., IO[bytes]]], ...]] = (
-    (b"\x1f\x8b\x08", gzip.open),
-    *((b"BZh%d1AY&SY" % level, bz2.open) for level in range(1, 10)),
-    (b"\xfd7zXZ\x00", lzma.open),
+_MARKS: Final[tuple[tuple[bytes, Callable[[IO[bytes]], IO[bytes]]], ...]] = (
+    (b"\x1f\x8b\x08", lambda stream: gzip.GzipFile(fileobj=stream)),  # noqa: SIM115 (its caller closes it)
+    (b"\xfd7zXZ\x00", lambda stream: cast("IO[bytes]", lzma.LZMAFile(stream))),
+    *((b"BZh%d1AY&SY" % level, lambda stream: cast("IO[bytes]", bz2.BZ2File(stream))) for level in range(1, 10)),
 )
 _MOST_MEMBERS: Final = 100_000
 _ENCRYPTED: Final = 0x1
@@ -52,7 +52,7 @@ def is_archive(name: str) -> bool:
 
 def is_packed(data: bytes) -> bool:
     """Whether these are the bytes of one file packed by gzip, bzip2 or xz."""
-    return any(data.startswith(mark) for mark, _ in _OPENERS)
+    return any(data.startswith(mark) for mark, _ in _MARKS)
 
 
 def unpacked(data: bytes, *, name: str, limits: ReadLimits) -> bytes:
@@ -146,7 +146,7 @@ def _tarred(path: Path, name: str, limits: ReadLimits) -> Iterator[Member]:
         mark = stream.read(16)
     if not is_packed(mark):
         with tarfile.open(path) as archive:
-            yield from _listed(archive, name, partial(path.open, "rb"), limits)
+            yield from _listed(archive, name, lambda: path.open("rb"), limits)
         return
     # Unpacked once: a packed tar can only be read from its beginning.
     unpacked_once = _Temporary()
@@ -200,9 +200,9 @@ def _load_tarred(
 
 
 def _unpacking(stream: IO[bytes], mark: bytes, name: str) -> IO[bytes]:
-    for start, opener in _OPENERS:
+    for start, opener in _MARKS:
         if mark.startswith(start):
-            return cast("IO[bytes]", opener(stream))
+            return opener(stream)
     raise UnreadableDocument(name, "is packed in an unknown way")
 
 

@@ -114,10 +114,8 @@ def read_pdf(source: Source) -> Document:
     for key, numbers in (("unreadable_pages", pages.failed), ("scanned_pages", pages.scanned)):
         if numbers:
             metadata[key] = ", ".join(map(str, numbers))
-            what = (
-                "are pictures without text (scanned?): run OCR over it" if key == "scanned_pages" else "cannot be read"
-            )
-            warnings.append(f"pages {metadata[key]} {what}")
+            what = "without text, probably scanned: run OCR over the file" if key == "scanned_pages" else "unreadable"
+            warnings.append(f"has {len(numbers)} of {len(pages.lines)} pages {what} ({metadata[key]})")
     return builder.document(
         title=_title(info.get("title")) or largest,
         created=_date(info.get("creationdate")),
@@ -491,7 +489,7 @@ class _PageLayout:
 
 def _table(rows: Sequence[_Line]) -> Iterator[_Found]:
     """Rows in a row: each with the names of its columns, where one of the first names them."""
-    header = find_header([[cell.text for cell in row.cells] for row in rows])
+    header = find_header([[cell.text for cell in row.cells] for row in rows], fewest_columns=3)
     columns = rows[header].cells if header is not None else ()
     for index, row in enumerate(rows):
         if header is None or index <= header:
