@@ -186,7 +186,9 @@ class Ingest:
                 return _skipped(source.name, source.kind)
             return self._prepare_or_raise(source)
         except DocumentError as error:
-            if error.kind is not None and not source.chosen:
+            # What the index has of a file that broke stays, and is no longer what the file holds: that is a failure.
+            known = self._store.file(file_id_for(self._workspace, source.name))
+            if error.kind is not None and not source.chosen and known is None:
                 return _skipped(source.name, error.kind)
             return _failed(source.name, error)
         except OSError as error:

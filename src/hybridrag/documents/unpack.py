@@ -16,18 +16,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Final, cast
+from typing import IO, Final
 
 from hybridrag.documents.dates import moment
 from hybridrag.documents.limits import MIB, ReadLimits, in_units, too_large
 from hybridrag.errors import DocumentError, UnreadableDocument
 
 _ENDINGS: Final = (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz")
-_MARKS: Final[tuple[tuple[bytes, Callable[[IO[bytes]], IO[bytes]]], ...]] = (
-    (b"\x1f\x8b\x08", lambda stream: gzip.GzipFile(fileobj=stream)),  # noqa: SIM115 (its caller closes it)
-    (b"\xfd7zXZ\x00", lambda stream: cast("IO[bytes]", lzma.LZMAFile(stream))),
-    *((b"BZh%d1AY&SY" % level, lambda stream: cast("IO[bytes]", bz2.BZ2File(stream))) for level in range(1, 10)),
-)
+_MARKS: Final = (b"\x1f\x8b\x08", b"\xfd7zXZ\x00", *(b"BZh%d1AY&SY" % level for level in range(1, 10)))
 _MOST_MEMBERS: Final = 100_000
 _ENCRYPTED: Final = 0x1
 _NAMES_ARE_UTF8: Final = 0x800
@@ -52,7 +48,7 @@ def is_archive(name: str) -> bool:
 
 def is_packed(data: bytes) -> bool:
     """Whether these are the bytes of one file packed by gzip, bzip2 or xz."""
-    return any(data.startswith(mark) for mark, _ in _MARKS)
+    return data.startswith(_MARKS)
 
 
 def unpacked(data: bytes, *, name: str, limits: ReadLimits) -> bytes:
@@ -62,7 +58,7 @@ def unpacked(data: bytes, *, name: str, limits: ReadLimits) -> bytes:
         UnreadableDocument: damaged.
         DocumentTooLarge: unpacks to more than `max_file_bytes`.
     """
-    with _unpacking(io.BytesIO(data), data[:16], name) as stream:
+    with _unpacking(io.BytesIO(data), data[:16]) as stream:
         return _bounded(stream, name, limits)
 
 
@@ -151,7 +147,7 @@ def _tarred(path: Path, name: str, limits: ReadLimits) -> Iterator[Member]:
     # Unpacked once: a packed tar can only be read from its beginning.
     unpacked_once = _Temporary()
     temporary = unpacked_once.file
-    with path.open("rb") as packed, _unpacking(packed, mark, name) as stream:
+    with path.open("rb") as packed, _unpacking(packed, mark) as stream:
         size = 0
         while piece := stream.read(MIB):
             size += len(piece)
@@ -199,14 +195,13 @@ def _load_tarred(
         return stream.read(size)
 
 
-def _unpacking(stream: IO[bytes], mark: bytes, name: str) -> IO[bytes]:
-    for start, opener in _MARKS:
-        if mark.startswith(start):
-            return opener(stream)
-    raise UnreadableDocument(name, "is packed in an unknown way")
+def _unpacking(stream: IO[bytes], mark: bytes) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
+    if mark.startswith(b"BZh"):
+        return bz2.BZ2File(stream)
+    return lzma.LZMAFile(stream) if mark.startswith(b"\xfd") else gzip.GzipFile(fileobj=stream)
 
 
-def _bounded(stream: IO[bytes], name: str, limits: ReadLimits) -> bytes:
+def _bounded(stream: IO[bytes] | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile, name: str, limits: ReadLimits) -> bytes:
     try:
         data = stream.read(limits.max_file_bytes + 1)
     except (OSError, EOFError, ValueError, lzma.LZMAError) as cause:

@@ -142,7 +142,7 @@ def files(
         ("file", "type", "chunks", "workspace", "modified"),
         [
             (
-                file.name,
+                file.shown_name,
                 file.mime_type,
                 str(file.chunk_count),
                 file.workspace,

@@ -5,20 +5,24 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import shutil
+import subprocess
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
 from hybridrag.documents.build import DocumentBuilder
 from hybridrag.documents.lines import close_gaps, is_wide, join_lines, whole_words
-from hybridrag.documents.source import Source
+from hybridrag.documents.source import Source, took_too_long
 from hybridrag.documents.tables import find_header, row_text
 from hybridrag.errors import DocumentError, UnreadableDocument
 from hybridrag.types.documents import BlockKind, Document
@@ -102,12 +106,14 @@ def read_pdf(source: Source) -> Document:
     """
     with _ONE_AT_A_TIME, closing(_open(source)) as pdf:
         source.check_pages(len(pdf))
-        pages = _pages(pdf, source)
-        builder = DocumentBuilder(source)
-        largest = _add_pages(builder, pages, _outline(pdf))
-        if not len(builder):
-            raise _no_text(source.name, pages=len(pages.lines), failed=len(pages.failed))
+        pages, outline = _pages(pdf, source), _outline(pdf)
         info = {key.lower(): value.strip() for key, value in pdf.get_metadata_dict(skip_empty=True).items()}
+    if pages.scanned and source.limits.ocr and source.mime_type != _RECOGNISED:
+        return replace(read_pdf(_recognised(source)), mime_type=source.mime_type)
+    builder = DocumentBuilder(source)
+    largest = _add_pages(builder, pages, outline)
+    if not len(builder):
+        raise _no_text(source.name, pages=len(pages.lines), failed=len(pages.failed))
     metadata = {key: info[key] for key in ("author", "subject", "keywords") if key in info}
     metadata["pages"] = str(len(pages.lines))
     warnings = []
@@ -125,13 +131,51 @@ def read_pdf(source: Source) -> Document:
     )
 
 
+_RECOGNISED: Final = "application/pdf; ocr"
+"""Marks a file that went through OCR already: what has no text now has none."""
+
+
+def _recognised(source: Source) -> Source:
+    """The file with the text of its scanned pages.
+
+    Raises:
+        UnreadableDocument: ocrmypdf is not installed, or fails.
+    """
+    program = shutil.which("ocrmypdf")
+    if program is None:
+        raise UnreadableDocument(
+            source.name,
+            "has scanned pages, and ocrmypdf is not installed",
+            hint="Install it, or set `documents.ocr` to false to take in the pages that have text.",
+        )
+    # Pages that have text keep it. The languages are those of this package; tesseract needs the data of both.
+    options = ["--skip-text", "--quiet", "--output-type", "pdf", "--jobs", "1", "-l", "jpn+eng"]
+    with tempfile.TemporaryDirectory(prefix="hybridrag-") as folder:
+        given, made = Path(folder) / "given.pdf", Path(folder) / "made.pdf"
+        given.write_bytes(source.data)
+        try:
+            done = subprocess.run(  # noqa: S603 (a program of this name on the path, without a shell)
+                [program, *options, str(given), str(made)],
+                capture_output=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                timeout=source.limits.max_seconds,
+            )
+        except subprocess.TimeoutExpired as cause:
+            raise took_too_long(source.name, source.limits.max_seconds) from cause
+        if not made.exists():
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise UnreadableDocument(source.name, f"has scanned pages that ocrmypdf cannot read ({said[-1:]})")
+        return replace(source, data=made.read_bytes(), mime_type=_RECOGNISED)
+
+
 def _no_text(name: str, *, pages: int, failed: int) -> DocumentError:
     if pages and failed == pages:
         return UnreadableDocument(name, "is damaged: none of its pages can be read")
     return UnreadableDocument(
         name,
         f"has no text on its {pages} page{'' if pages == 1 else 's'}, which are probably scanned images",
-        hint="Run OCR over it (for example: ocrmypdf in.pdf out.pdf) and add the result.",
+        hint="Set `documents.ocr` to true where ocrmypdf is installed, or run OCR over it and add the result.",
     )
 
 
