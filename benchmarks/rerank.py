@@ -29,10 +29,11 @@ from hybridrag.evaluate.metrics import documents_in_order, ndcg_at, recall_at, r
 from hybridrag.evaluate.read_query import Query
 from hybridrag.models.token_vectors import packer_for
 from hybridrag.parts import make_embedder
-from hybridrag.protocols import Candidate, Embedder, Passages, Question, Reranking
+from hybridrag.protocols import Embedder, Passages, Question, Reranking
 from hybridrag.result import Ok, Result
 from hybridrag.search.late import LateInteraction
 from hybridrag.stores.embedded.store import EmbeddedStore
+from hybridrag.types.results import Hit
 
 SETS = ("squad2_dev", "jsquad_valid", "localgovfaq_ja", "niilc_dev", "scifact", "2wikimultihopqa", "jemhopqa_train")
 SHARES = (0.0, 0.2, 0.3, 0.4, 0.5, 1.0)
@@ -69,7 +70,7 @@ class Timed:
         self.said: dict[str, dict[int, float]] = {}
 
     def rerank(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Reranking]:
         began = time.thread_time()
         result = self._reranker.rerank(question, candidates, timeout=timeout)

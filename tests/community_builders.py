@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from hybridrag.graph.community_ties import MAX_TIED, UNITS
-from hybridrag.protocols import CommunityNode, NewChunk
+from hybridrag.protocols import NewChunk
 from hybridrag.stores.embedded.community_check import community_problems
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.stores import DIMENSION, make_file, make_vector
@@ -113,49 +113,36 @@ def check_communities(store: EmbeddedStore) -> None:
     for entity, path in paths.items():
         for key in path:
             groups.setdefault(key, set()).add(entity)
-    nodes = communities.nodes(sorted(groups))
-    assert sum(len(communities.children(key)) for key in [0, *groups]) == len(groups), "an empty community is left"
+    with store._database.read() as connection:
+        sql = "SELECT key, id, level, size, inside FROM communities"
+        nodes = {key: (identity, level, size, inside) for key, identity, level, size, inside in connection.execute(sql)}
+        strengths = dict(connection.execute("SELECT entity_key, strength FROM community_members"))
+    assert nodes.keys() == groups.keys(), "an empty community is left"
     for key, group in groups.items():
-        node = nodes[key]
-        assert node.size == len(group)
-        assert node.id == community_id_for(node.level, (ids[entity] for entity in group))
+        identity, level, size, _ = nodes[key]
+        assert size == len(group)
+        assert identity == community_id_for(level, (ids[entity] for entity in group))
         profile = communities.profiles([key])[key]
         assert profile.key_entities
         assert {entity for entity, _ in profile.key_entities} <= group
-    _check_sums(store, paths, nodes)
-
-
-def _check_sums(store: EmbeddedStore, paths: Mapping[int, tuple[int, ...]], nodes: Mapping[int, CommunityNode]) -> None:
-    weights = _weights(store)
     inside = dict.fromkeys(nodes, 0.0)
-    total = dict.fromkeys(nodes, 0.0)
     strength = dict.fromkeys(paths, 0.0)
-    degree = dict.fromkeys(paths, 0.0)
-    for (one, other), weight in weights.items():
-        degree[one] += weight
-        degree[other] += weight
+    for (one, other), weight in _weights(store).items():
         for left, right in zip(paths[one], paths[other], strict=False):
-            total[left] += weight
-            total[right] += weight
             if left != right:
                 break
             inside[left] += weight
         if paths[one][-1] == paths[other][-1]:
             strength[one] += weight
             strength[other] += weight
-    assert {key: (node.inside, node.total) for key, node in nodes.items()} == {
-        key: (inside[key], total[key]) for key in nodes
-    }
-    places = store.communities.places(sorted(paths))
-    assert {entity: row.strength for entity, row in places.items()} == strength
-    assert {entity: row.degree for entity, row in places.items()} == degree
-    assert store.communities.state().weight == sum(weights.values())
+    assert {key: node[-1] for key, node in nodes.items()} == inside
+    assert strengths == strength
 
 
 def _weights(store: EmbeddedStore) -> Mapping[tuple[int, int], float]:
     """Every tie by a second, simpler reckoning."""
     found: dict[tuple[int, int], float] = {}
-    for ties in store.communities.ties().values():
+    for ties in store.communities.ties():
         for pair in combinations(ties.members.tolist(), 2):
             if len(ties.members) <= MAX_TIED:
                 found[pair] = found.get(pair, 0.0) + round(UNITS / (len(ties.members) - 1)) / UNITS

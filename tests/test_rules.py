@@ -343,7 +343,7 @@ def test_br_022_the_fused_score_is_the_sum_of_weight_over_k_plus_rank() -> None:
     expected = 0.35 * 1 / (60 + 1) + 0.35 * 1 / (60 + 4) + 0.30 * 1 / (60 + 2)
     assert rrf_score({KEYWORD: 1, SEMANTIC: 4, GRAPH: 2}, weights, raw) == pytest.approx(expected, rel=1e-12)
     [fused] = fuse({KEYWORD: [Hit(id="a", score=1.0)], GRAPH: [Hit(id="a", score=1.0)]}, weights)
-    assert fused.rrf == pytest.approx(0.35 / 61 + 0.30 / 61, rel=1e-12)
+    assert fused.order == pytest.approx(0.35 / 61 + 0.30 / 61, rel=1e-12)
 
 
 def test_br_023_a_larger_constant_makes_ranks_count_for_less() -> None:

@@ -20,11 +20,12 @@ from hybridrag.models.load import UNTAUGHT, load_embedder
 from hybridrag.models.own_reranker import OwnReranker, Size
 from hybridrag.models.progress import Progress as ModelProgress
 from hybridrag.models.token_vectors import packer_for
-from hybridrag.protocols import Candidate, Embedder, Judge, Llm, ModelInfo, Question, Reranker, Store, WebSearch
+from hybridrag.protocols import Embedder, Judge, Llm, ModelInfo, Question, Reranker, Store, WebSearch
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.judge import LocalJudge
 from hybridrag.search.late import LateInteraction
 from hybridrag.types.documents import Chunk
+from hybridrag.types.results import Hit
 
 EXTRACTORS = {"neural": "combined"}
 """What the settings call it -> what the graph calls it, where they differ."""
@@ -185,7 +186,7 @@ def make_judge(settings: Settings, llm: Llm | None) -> Judge | None:
 def load_judge(settings: Settings) -> Judge:
     """The judge of `[verify]` by itself: for passages that no search found.
 
-    load_judge(load_settings().settings).judge(Question("..."), [Candidate(...)]).unwrap().sufficient -> 0.8
+    load_judge(load_settings().settings).judge(Question("..."), [Hit(...)]).unwrap().sufficient -> 0.8
 
     Raises:
         InvalidSettings: `llm` without a model in `[llm]`.
@@ -208,7 +209,7 @@ def load_support_judge(settings: Settings) -> SupportJudge:
 
 def _chances(reader: OwnReranker, question: str, texts: Sequence[str]) -> Result[list[float]]:
     """How likely each text bears on the question."""
-    candidates = [Candidate(id=str(place), text=text, score=0.0) for place, text in enumerate(texts)]
+    candidates = [Hit(id=str(place), text=text, score=0.0) for place, text in enumerate(texts)]
     read = reader.rerank(Question(question), candidates)
     return read if isinstance(read, Err) else Ok([score or 0.0 for score in read.value.scores])
 

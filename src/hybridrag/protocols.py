@@ -20,8 +20,10 @@ from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph, Link
 from hybridrag.types.graph import EntityType
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId
-from hybridrag.types.queries import QueryClassification, SearchFilters
-from hybridrag.types.terms import TermQuery
+from hybridrag.types.queries import QueryClassification, QueryType, RelationHint, SearchFilters, Want
+from hybridrag.types.results import Hit
+from hybridrag.types.sources import WebPage
+from hybridrag.types.terms import Name, Operators, QueryTerm, TermQuery
 
 Keys = NDArray[np.int64]
 """Integer row keys of chunks inside one store; ascending keys were added later."""
@@ -155,33 +157,57 @@ class Llm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as the stages after the three searches see it."""
+    """A question as `hybridrag.queries` reads it: every stage asks this object, and none looks at the words again.
+
+    A part that is handed a bare `Question("...")` works with the text alone.
+    """
 
     text: str
+    """What is searched, without operators."""
     classification: QueryClassification | None = None
+    """Its type, how sure that is, the names and sides in it."""
+    language: str = ""
+    want: Want = Want.THING
+    """The kind of thing that answers it."""
+    names: tuple[Name, ...] = ()
+    terms: tuple[QueryTerm, ...] = ()
+    """What a passage has to say; of an overview question, its topic alone."""
+    weights: tuple[float, ...] = ()
+    """How much each term says."""
+    rarity: Mapping[str, float] = field(default_factory=dict)
+    """The idf of its terms in the corpus, as the language layer writes them; a term that no chunk has is there too."""
+    is_statement: bool = False
+    """Whether it states something instead of asking."""
+    has_topic: bool = True
+    """Whether an overview question says what of the whole is wanted."""
+    asks_what_it_is: bool = False
+    """Whether it is one bare name, or asks who or what one name is."""
+    operators: Operators | None = None
+    """How the query was written, where it uses operators."""
     pooled: Float32Array | None = None
     """Its vector, where the semantic search made one."""
     tokens: Float32Array | None = None
     """(tokens, dimension), L2-normalised, as the embedder gives them."""
-    rarity: Mapping[str, float] = field(default_factory=dict)
-    """The idf of its terms in the corpus, as the language layer writes them; a term that no chunk has is there too."""
+
+    @property
+    def type(self) -> QueryType:
+        """What kind of answer it wants."""
+        return self.classification.type if self.classification else QueryType.HYBRID
+
+    @property
+    def hint(self) -> RelationHint | None:
+        """What a relationship question is after."""
+        return self.classification.relation_hint if self.classification else None
+
+    def coverage(self, there: Iterable[float]) -> float:
+        """The share of what the question says, by weight, given how far each term is there."""
+        total = sum(self.weights)
+        if not total:
+            return 0.0
+        return sum(weight * share for weight, share in zip(self.weights, there, strict=True)) / total
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A result on its way through reranking and verification."""
-
-    id: str
-    text: str
-    score: float
-    """What it is ordered by so far, 0-1."""
-    title: str = ""
-    headings: tuple[str, ...] = ()
-    key: int = 0
-    """The store's key of a chunk; 0 for what is in no store."""
-    language: str = ""
-    scores: Mapping[str, float] = field(default_factory=dict)
-    """What each search (`keyword`, `semantic`, `graph`) and the reranker (`rerank`) said of it, 0-1."""
+Candidate = Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +236,7 @@ class Reranker(Protocol):
         ...
 
     def rerank(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """A score for each candidate."""
         ...
@@ -234,7 +260,7 @@ class Reader(Protocol):
     """Reads question and passage together. A call that fails is an `Err` with one sentence; nothing is raised."""
 
     def read(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Sequence[Reading | None]]:
         """What it makes of each candidate; None for one that there was no time for."""
         ...
@@ -267,19 +293,10 @@ class Judge(Protocol):
         ...
 
     def judge(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Judgement]:
         """What it makes of them."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class WebPage:
-    """Text from outside, with where it was found."""
-
-    url: str
-    title: str
-    text: str
 
 
 @runtime_checkable
@@ -639,7 +656,7 @@ class GraphStore(Protocol):
         """The public ids of entities."""
         ...
 
-    def key_of_entity(self, entity_id: EntityId) -> int | None:
+    def key_of_entity(self, entity_id: EntityId, *, filters: SearchFilters | None = None) -> int | None:
         """The entity of a public id; that of a name that was merged into another leads to the other."""
         ...
 
@@ -719,10 +736,9 @@ class Ties:
 
 @dataclass(frozen=True, slots=True)
 class CommunityNode:
-    """A community in the tree that they form. Weights are sums over the ties between entities."""
+    """A community in the tree that they form."""
 
     key: int
-    """Below 0 while it is not stored yet."""
     id: CommunityId
     level: int
     """0 at the top."""
@@ -730,12 +746,8 @@ class CommunityNode:
     """0 at the top."""
     size: int
     """How many entities it holds, those of the communities below it included."""
-    total: float
-    """The weight of the ties of its members within its parent; those within itself count twice."""
     inside: float
-    """The weight of the ties within itself."""
-    home_file: int = 0
-    """Where nothing ties its members to others: the file that mentions them most. 0 for every other community."""
+    """The weight of the ties within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -747,8 +759,6 @@ class MemberRow:
     entity_id: EntityId
     strength: float
     """The weight of its ties within that community."""
-    degree: float
-    """The weight of all its ties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -777,36 +787,26 @@ class CommunityState:
 
     version: int
     """Rises with every change of them."""
-    generation: int
-    """Of the store, in the same state."""
-    weight: float
-    """Of all ties together."""
-    changed: float
-    """How much weight came and went since the communities were last found from nothing."""
-    best_modularity: float
-    """What it was then."""
     pending: int
-    """How many chunks changed since they were last brought up to date; 0 means that they are."""
+    """How many chunks came and went since they were found; 0 means that they fit the documents."""
+    chunks: int
+    """How many chunks the store holds now."""
+    modularity: float
+    """How much better than chance they hold together."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommunityChange:
-    """A new state of the communities, written at once or not at all."""
+    """All communities, which replace the former ones at once or not at all."""
 
     state: CommunityState
-    """The new sums. Its version and generation are those that the change was worked out from."""
-    whole: bool
-    """Whether it replaces everything."""
-    nodes: Mapping[int, CommunityNode]
-    """New and changed ones, by key."""
+    """That they were found in."""
+    nodes: Sequence[CommunityNode]
+    """Parents before their children."""
     profiles: Mapping[int, CommunityProfile]
-    """By the same keys; a community without one keeps what it is shown by, and changes its sums only."""
-    removed: Sequence[int]
+    """What each is shown by, by its key."""
     members: Sequence[MemberRow]
-    gone: Sequence[int]
-    """Entities that are no longer there."""
-    ties: Mapping[int, Ties | None]
-    """What each changed chunk now adds; None for one that is gone."""
+    modularity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -834,10 +834,10 @@ class CommunityText:
 class CommunityStore(Protocol):
     """Keeps which entities form communities, what shows what they are about, and finds them by vector.
 
-    Every chunk that is written or removed is noted with the change itself, so that a crash before the communities
-    are brought up to date is made good the next time. Reads honour their filter: a community without a visible
-    member is not there, and nothing is read from a chunk that is not visible. While the communities wait to be
-    brought up to date, reads leave out whatever is gone. Part of a `Store`; the same promises hold.
+    How many chunks came and went is counted with the change itself, so that a crash before the communities are found
+    again is made good the next time. Reads honour their filter: a community without a visible member is not there,
+    and nothing is read from a chunk that is not visible. While the communities wait to be found again, reads leave out
+    whatever is gone. Part of a `Store`; the same promises hold.
     """
 
     # Keeping them up to date
@@ -846,12 +846,8 @@ class CommunityStore(Protocol):
         """Where they stand."""
         ...
 
-    def changed_chunks(self) -> dict[int, tuple[Ties | None, Ties | None]]:
-        """What each chunk that changed added when it was last counted, and what it adds now."""
-        ...
-
-    def ties(self, chunk_keys: Sequence[int] | None = None) -> dict[int, Ties]:
-        """What chunks add now; None means all of them."""
+    def ties(self) -> list[Ties]:
+        """What the chunks add now."""
         ...
 
     def chunks_mentioning(self, entity_keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, Keys]:
@@ -862,40 +858,16 @@ class CommunityStore(Protocol):
         """The file that mentions each entity most, of several the one whose id sorts first."""
         ...
 
-    def dates(self, entity_keys: Sequence[int] | None = None) -> set[int]:
-        """Those of the entities that are dates wherever they are mentioned; None means of all."""
+    def dates(self) -> set[int]:
+        """The entities that are dates wherever they are mentioned."""
         ...
 
     def chunk_ids(self, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
         """The public ids of chunks: an order that does not depend on when they were added."""
         ...
 
-    def nodes(self, keys: Sequence[int]) -> dict[int, CommunityNode]:
-        """Communities by key."""
-        ...
-
-    def homes(self, file_keys: Sequence[int]) -> dict[int, CommunityNode]:
-        """The communities of files whose entities nothing ties to others, by file."""
-        ...
-
-    def children(self, key: int) -> list[CommunityNode]:
-        """The communities that one is divided into."""
-        ...
-
-    def places(self, entity_keys: Sequence[int]) -> dict[int, MemberRow]:
-        """Where entities belong."""
-        ...
-
-    def below(self, key: int) -> list[MemberRow]:
-        """The members of a community, those of the communities below it included."""
-        ...
-
     def profiles(self, keys: Sequence[int]) -> dict[int, CommunityProfile]:
         """What communities are shown by."""
-        ...
-
-    def quality(self) -> tuple[float, float]:
-        """The sums of the inside weights and of the squared totals at the top: what modularity is made of."""
         ...
 
     def write(self, change: CommunityChange) -> bool:

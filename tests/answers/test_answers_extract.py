@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hybridrag.answers.extract import abstain, extract_answer
 from hybridrag.protocols import Candidate, Question, Reading
-from hybridrag.queries.classify import classify
+from hybridrag.queries.question import read_question
 from hybridrag.search.read import read_all
 
 
 def question(text: str) -> Question:
-    return Question(text, classify(text))
+    return read_question(text)
 
 
 def read_at(text: str, stretch: str, holds: float = 0.9) -> Reading:

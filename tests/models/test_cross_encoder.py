@@ -14,9 +14,10 @@ from tokenizers import Tokenizer, processors
 
 from hybridrag.errors import DeadlineExceeded, ModelUnavailable
 from hybridrag.models.cross_encoder import CrossEncoder, load_cross_encoder
-from hybridrag.protocols import Candidate, Question, Reranker, Reranking
+from hybridrag.protocols import Question, Reranker, Reranking
 from hybridrag.result import Err
 from hybridrag.testing.promises import check_reranker
+from hybridrag.types.results import Hit
 from model_builders import write_sentence_model
 
 HARBOUR = "the harbour of the town was built in 1871."
@@ -94,8 +95,8 @@ def encoder(folder: Path, *, batch_size: int = 2, threads: int = 1) -> CrossEnco
     return CrossEncoder("tiny", find_folder=lambda: folder, batch_size=batch_size, threads=threads)
 
 
-def candidates(*texts: str) -> list[Candidate]:
-    return [Candidate(id=str(place), text=text, score=0.5) for place, text in enumerate(texts)]
+def candidates(*texts: str) -> list[Hit]:
+    return [Hit(id=str(place), text=text, score=0.5) for place, text in enumerate(texts)]
 
 
 def scores(result: object) -> list[float]:
@@ -140,8 +141,8 @@ def test_two_labels_are_read_by_softmax_and_one_by_the_logistic_function(tmp_pat
 
 
 def test_title_and_headings_are_read_too(folder: Path) -> None:
-    bare = Candidate(id="a", text="1871.", score=0.5)
-    titled = Candidate(id="b", text="1871.", score=0.5, title="harbour", headings=("built", "harbour"))
+    bare = Hit(id="a", text="1871.", score=0.5)
+    titled = Hit(id="b", text="1871.", score=0.5, title="harbour", headings=("built", "harbour"))
     low, high = scores(encoder(folder).rerank(Question("when was the harbour built"), [bare, titled]))
     assert high > low
 

@@ -25,9 +25,10 @@ from hybridrag.models.own_reranker import (
     passage_text,
 )
 from hybridrag.models.unigram import save_vocabulary
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
 from hybridrag.result import Err, Ok
 from hybridrag.testing.promises import check_reranker
+from hybridrag.types.results import Hit
 
 HIDDEN, WIDE, LAYERS, PIECES = 64, 128, 2, 40
 
@@ -35,8 +36,8 @@ ENGLISH = Question("Who designed the Eiffel Tower's structure?")
 JAPANESE = Question("富士山の標高は何メートルですか？")
 
 
-def candidate(text: str, **fields: Any) -> Candidate:
-    return Candidate(id=text[:8], text=text, score=0.5, **fields)
+def candidate(text: str, **fields: Any) -> Hit:
+    return Hit(id=text[:8], text=text, score=0.5, **fields)
 
 
 ENGLISH_PASSAGES = [
@@ -63,9 +64,7 @@ def reader() -> OwnReranker:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("question", "passages"), [(ENGLISH, ENGLISH_PASSAGES), (JAPANESE, JAPANESE_PASSAGES)])
-def test_the_passage_that_answers_comes_first(
-    model: OwnReranker, question: Question, passages: list[Candidate]
-) -> None:
+def test_the_passage_that_answers_comes_first(model: OwnReranker, question: Question, passages: list[Hit]) -> None:
     scores = [score for score in model.rerank(question, passages).unwrap().scores if score is not None]
     assert scores[1] > max(scores[0], scores[2])
     assert all(0 <= score <= 1 for score in scores)
@@ -77,7 +76,7 @@ def test_the_passage_that_answers_comes_first(
     [(ENGLISH, ENGLISH_PASSAGES, "Koechlin"), (JAPANESE, JAPANESE_PASSAGES, "3776")],
 )
 def test_it_says_which_passage_holds_the_answer_and_where(
-    reader: OwnReranker, question: Question, passages: list[Candidate], answer: str
+    reader: OwnReranker, question: Question, passages: list[Hit], answer: str
 ) -> None:
     readings = [reading for reading in reader.read(question, passages).unwrap() if reading is not None]
     assert max(readings, key=lambda one: one.holds) is readings[1]

@@ -19,7 +19,7 @@ from hybridrag.models.in_time import Failed, each_in_time, in_time
 from hybridrag.models.remote_service import RemoteService
 from hybridrag.models.rerank_answer import Scale, read_answer, to_unit
 from hybridrag.models.rerank_remote import MAX_TOKENS, RemoteReranker, RerankPrices, load_reranker, passage_text
-from hybridrag.protocols import Candidate, Question, Reranker
+from hybridrag.protocols import Question, Reranker
 from hybridrag.result import Err, Ok
 from hybridrag.testing.promises import check_reranker
 from hybridrag.testing.services import (
@@ -33,13 +33,14 @@ from hybridrag.testing.services import (
     Trickle,
     serve_reranker,
 )
+from hybridrag.types.results import Hit
 
 KEY = "secret-key-0123456789"
 QUESTION = Question("green tea")
 CANDIDATES = [
-    Candidate("a", "Coffee is brown.", 0.9),
-    Candidate("b", "Tea is green.", 0.8, title="On drinks"),
-    Candidate("c", "A tea house.", 0.7),
+    Hit("a", "Coffee is brown.", 0.9),
+    Hit("b", "Tea is green.", 0.8, title="On drinks"),
+    Hit("c", "A tea house.", 0.7),
 ]
 PROTOCOLS: tuple[RerankProtocol, ...] = ("cohere", "voyage", "jina", "tei", "vllm")
 EVERY_PROTOCOL = pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -177,7 +178,7 @@ def test_the_address_may_be_given_with_the_path(address: str) -> None:
 def test_more_passages_than_a_service_takes_at_once_go_in_several_requests() -> None:
     with serve_reranker("tei", max_passages=32) as service:
         reranker = load_reranker("tei", base_url=service.url)
-        many = [Candidate(str(it), "green" if it % 2 else "grey", 0.5) for it in range(70)]
+        many = [Hit(str(it), "green" if it % 2 else "grey", 0.5) for it in range(70)]
         result = reranker.rerank(QUESTION, many)
         assert isinstance(result, Ok)
         assert result.value.scores == (0.0, 0.5) * 35
@@ -189,7 +190,7 @@ def test_more_passages_than_a_service_takes_at_once_go_in_several_requests() -> 
 def test_a_batch_that_the_service_calls_too_large_is_halved() -> None:
     with serve_reranker("tei", max_passages=8) as service:
         reranker = load_reranker("tei", base_url=service.url)
-        many = [Candidate(str(it), f"green {it}", 0.5) for it in range(20)]
+        many = [Hit(str(it), f"green {it}", 0.5) for it in range(20)]
         result = reranker.rerank(QUESTION, many)
         assert isinstance(result, Ok)
         assert result.value.scores == (0.5,) * 20
@@ -240,10 +241,10 @@ def test_no_candidates_are_answered_without_asking() -> None:
 
 
 def test_a_passage_is_its_title_and_text_up_to_a_limit() -> None:
-    assert passage_text(Candidate("1", "Text.", 0.1, title="Title")) == "Title\nText."
-    assert passage_text(Candidate("1", "Title: text.", 0.1, title="Title")) == "Title: text."
-    assert passage_text(Candidate("1", " ", 0.1)) == "."
-    assert passage_text(Candidate("1", "語" * 5000, 0.1)) == "語" * MAX_TOKENS
+    assert passage_text(Hit("1", "Text.", 0.1, title="Title")) == "Title\nText."
+    assert passage_text(Hit("1", "Title: text.", 0.1, title="Title")) == "Title: text."
+    assert passage_text(Hit("1", " ", 0.1)) == "."
+    assert passage_text(Hit("1", "語" * 5000, 0.1)) == "語" * MAX_TOKENS
 
 
 # ---------------------------------------------------------------- what goes wrong
@@ -419,7 +420,7 @@ def test_calls_of_many_threads_do_not_mix() -> None:
         results: dict[int, Sequence[float | None]] = {}
 
         def ask(number: int) -> None:
-            passages = [Candidate("x", f"word{number} more", 0.5), Candidate("y", "nothing", 0.5)]
+            passages = [Hit("x", f"word{number} more", 0.5), Hit("y", "nothing", 0.5)]
             results[number] = reranker.rerank(Question(f"word{number}"), passages).unwrap().scores
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]

@@ -15,7 +15,7 @@ from hybridrag.errors import InvalidSettings, RAGError
 from hybridrag.models.web_address import Refusal, public_host
 from hybridrag.models.web_search import MAX_TEXT_CHARS, RemoteWebSearch, WebPages, load_web_search, search_words
 from hybridrag.models.web_text import clean_web_text
-from hybridrag.protocols import WebPage, WebSearch
+from hybridrag.protocols import WebSearch
 from hybridrag.result import Err, Ok
 from hybridrag.testing.promises import check_web_search
 from hybridrag.testing.services import (
@@ -29,6 +29,7 @@ from hybridrag.testing.services import (
     WebProtocol,
     serve_web_search,
 )
+from hybridrag.types.sources import WebPage
 
 KEY = "secret-key-0123456789"
 PAGES = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hybridrag.errors import InvalidInput, RAGError
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
 from hybridrag.search.blend import base_scores
-from hybridrag.search.fuse import RRF_K, Fused, calibrate, fuse, rrf_score
+from hybridrag.search.fuse import RRF_K, calibrate, fuse, rrf_score
 from hybridrag.search.retrieve import coverage
 from hybridrag.types.ids import EntityId, RelationId
 from hybridrag.types.queries import (
@@ -40,8 +40,8 @@ def hits(*names: str) -> list[Hit]:
     return [Hit(id=name, score=1 / (position + 1)) for position, name in enumerate(names)]
 
 
-def order(fused: list[Fused]) -> list[str]:
-    return [item.hit.id for item in fused]
+def order(fused: list[Hit]) -> list[str]:
+    return [hit.id for hit in fused]
 
 
 @st.composite
@@ -61,8 +61,8 @@ def rankings(draw: st.DrawFn) -> Rankings:
 def test_the_order_is_the_weighted_sum_of_reciprocal_ranks() -> None:
     fused = fuse({KEYWORD: hits("a", "b"), GRAPH: hits("b")}, KEYWORD_AND_GRAPH)
     assert order(fused) == ["b", "a"]
-    assert fused[0].rrf == pytest.approx(0.5 * (1 / 62 + 1 / 61), rel=1e-12)
-    assert fused[1].rrf == pytest.approx(0.5 * 1 / 61, rel=1e-12)
+    assert fused[0].order == pytest.approx(0.5 * (1 / 62 + 1 / 61), rel=1e-12)
+    assert fused[1].order == pytest.approx(0.5 * 1 / 61, rel=1e-12)
     assert fused[0].ranks == {KEYWORD: 2, GRAPH: 1}
     assert fused[0].scores == {KEYWORD: 0.5, GRAPH: 1.0}
 
@@ -70,12 +70,12 @@ def test_the_order_is_the_weighted_sum_of_reciprocal_ranks() -> None:
 def test_the_constant_is_sixty_and_ranks_begin_at_one() -> None:
     assert RRF_K == RRFConfig().k == 60
     [only] = fuse({SEMANTIC: hits("a")}, SearchWeights(keyword=0, semantic=1, graph=0))
-    assert only.rrf == pytest.approx(1 / 61, rel=1e-12)
+    assert only.order == pytest.approx(1 / 61, rel=1e-12)
 
 
 def test_another_constant_is_used_where_given() -> None:
     [only] = fuse({SEMANTIC: hits("a")}, SearchWeights(keyword=0, semantic=1, graph=0), k=5)
-    assert only.rrf == pytest.approx(1 / 6, rel=1e-12)
+    assert only.order == pytest.approx(1 / 6, rel=1e-12)
     assert only.combined == 1.0
 
 
@@ -117,7 +117,7 @@ def test_fusing_all_three_scores_each_item_like_the_single_score(
     given_rankings: Rankings, chosen: SearchWeights
 ) -> None:
     for item in fuse({strategy: given_rankings.get(strategy, []) for strategy in SINGLE_STRATEGIES}, chosen):
-        assert item.rrf == rrf_score(item.ranks, chosen, RAW)
+        assert item.order == rrf_score(item.ranks, chosen, RAW)
         assert item.combined == pytest.approx(rrf_score(item.ranks, chosen), abs=1e-12)
 
 
@@ -153,7 +153,7 @@ def test_two_searches_that_weigh_as_much_as_the_third_together_win_the_tie() -> 
     # Themes lean on the graph: .2/61 + .3/61 against .5/61, equal but for rounding.
     chosen = DEFAULT_WEIGHTS[QueryType.GLOBAL]
     fused = fuse({KEYWORD: hits("two"), SEMANTIC: hits("two"), GRAPH: hits("one")}, chosen)
-    assert fused[0].rrf == fused[1].rrf
+    assert fused[0].order == fused[1].order
     assert order(fused) == ["two", "one"]
 
 
@@ -191,7 +191,7 @@ def test_every_reported_score_is_within_zero_and_one_and_falls_with_the_order(
 def test_nothing_in_the_first_ten_of_any_search_is_lost_to_the_scale(
     query_type: QueryType, given_rankings: Rankings
 ) -> None:
-    fused = {item.hit.id: item.combined for item in fuse(given_rankings, DEFAULT_WEIGHTS[query_type])}
+    fused = {item.id: item.combined for item in fuse(given_rankings, DEFAULT_WEIGHTS[query_type])}
     for ranking in given_rankings.values():
         assert all(fused[hit.id] >= MIN_RELEVANCE for hit in ranking[:10])
 
@@ -255,21 +255,21 @@ def test_a_search_that_did_not_run_does_not_lower_the_scores_but_one_that_found_
 def test_a_search_that_weighs_nothing_adds_nothing_and_comes_last() -> None:
     fused = fuse({KEYWORD: hits("a", "b"), SEMANTIC: hits("z")}, KEYWORD_AND_GRAPH)
     assert order(fused) == ["a", "b", "z"]
-    assert (fused[-1].rrf, fused[-1].combined) == (0.0, 0.0)
+    assert (fused[-1].order, fused[-1].combined) == (0.0, 0.0)
 
 
 def test_ties_break_on_the_id() -> None:
     fused = fuse({KEYWORD: hits("b", "a"), SEMANTIC: hits("a", "b")}, SearchWeights(keyword=0.5, semantic=0.5, graph=0))
-    assert fused[0].rrf == fused[1].rrf
+    assert fused[0].order == fused[1].order
     assert order(fused) == ["a", "b"]
 
 
 @SETTINGS
 @given(given_rankings=rankings(), chosen=weights())
 def test_the_order_of_the_searches_does_not_matter(given_rankings: Rankings, chosen: SearchWeights) -> None:
-    expected = [(item.hit.id, item.rrf) for item in fuse(given_rankings, chosen)]
+    expected = [(item.id, item.order) for item in fuse(given_rankings, chosen)]
     for turned in permutations(given_rankings.items()):
-        assert [(item.hit.id, item.rrf) for item in fuse(dict(turned), chosen)] == expected
+        assert [(item.id, item.order) for item in fuse(dict(turned), chosen)] == expected
 
 
 def test_a_search_that_names_an_item_twice_means_its_better_rank_and_costs_the_others_none() -> None:
@@ -285,7 +285,7 @@ def test_everything_found_comes_back_once_with_all_its_ranks(given_rankings: Ran
     assert sorted(order(fused)) == sorted({hit.id for ranking in given_rankings.values() for hit in ranking})
     for item, (strategy, ranking) in product(fused, given_rankings.items()):
         names = [hit.id for hit in ranking]
-        assert item.ranks.get(strategy) == (names.index(item.hit.id) + 1 if item.hit.id in names else None)
+        assert item.ranks.get(strategy) == (names.index(item.id) + 1 if item.id in names else None)
 
 
 def test_what_the_graph_knows_about_a_hit_survives_a_keyword_match() -> None:
@@ -301,12 +301,12 @@ def test_what_the_graph_knows_about_a_hit_survives_a_keyword_match() -> None:
         details={"hops": 1.0, "by": "walk"},
     )
     [fused] = fuse({KEYWORD: [plain], GRAPH: [linked]}, EQUAL)
-    assert fused.hit.path == ("Ada", "Byron")
-    assert fused.hit.entity_ids == (ada, byron)
-    assert fused.hit.relation_ids == (owns,)
-    assert fused.hit.key == 7
-    assert fused.hit.details == {"bm25": 3.0, "hops": 1.0, "by": "words"}
-    assert fused.hit.score == 0.5
+    assert fused.path == ("Ada", "Byron")
+    assert fused.entity_ids == (ada, byron)
+    assert fused.relation_ids == (owns,)
+    assert fused.key == 7
+    assert fused.details == {"bm25": 3.0, "hops": 1.0, "by": "words"}
+    assert fused.scores == {KEYWORD: 0.5, GRAPH: 0.9}
 
 
 def test_words_weigh_as_much_less_as_the_best_match_leaves_of_the_question() -> None:

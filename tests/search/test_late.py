@@ -11,10 +11,11 @@ import pytest
 from hybridrag.errors import StoreCorrupt
 from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.models.token_vectors import pack_passages, packer_for
-from hybridrag.protocols import Candidate, Question, Reranker, Reranking
+from hybridrag.protocols import Question, Reranker, Reranking
 from hybridrag.result import Err
 from hybridrag.search.late import LateInteraction, best_matches, weigh
 from hybridrag.testing.promises import check_reranker
+from hybridrag.types.results import Hit
 
 TEXTS = {
     1: "The harbour of the town was built in 1871.",
@@ -37,8 +38,8 @@ def reranker(stored: Mapping[int, bytes]) -> LateInteraction:
     return LateInteraction(lambda keys: {key: stored[key] for key in keys if key in stored}, PACKER)
 
 
-def candidates(keys: Sequence[int]) -> list[Candidate]:
-    return [Candidate(id=str(key), text=TEXTS.get(key, ""), score=0.5, key=key) for key in keys]
+def candidates(keys: Sequence[int]) -> list[Hit]:
+    return [Hit(id=str(key), text=TEXTS.get(key, ""), score=0.5, key=key) for key in keys]
 
 
 def ask(text: str) -> Question:

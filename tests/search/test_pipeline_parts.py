@@ -186,30 +186,30 @@ def test_passages_whose_vectors_are_far_apart_are_not_compared() -> None:
 
 def test_what_a_model_reads_in_two_results_counts_by_how_sure_it_is() -> None:
     plain = [False, False]
-    apart = add_reading([0.9, 0.8], [0.2, 0.8], share=0.4, led=plain)
+    apart = add_reading([0.9, 0.8], [0.2, 0.8], share=0.4, linked=plain)
     assert apart == pytest.approx([0.9 - 0.4 * 2 * 1.386294 / 5, 0.8])
-    assert add_reading([0.9, 0.8], [0.5, 0.52], share=0.4, led=plain)[0] > 0.8
-    assert add_reading([0.9, 0.8], [0.0001, 0.9999], share=0.4, led=plain) == pytest.approx([0.1, 0.8])
+    assert add_reading([0.9, 0.8], [0.5, 0.52], share=0.4, linked=plain)[0] > 0.8
+    assert add_reading([0.9, 0.8], [0.0001, 0.9999], share=0.4, linked=plain) == pytest.approx([0.1, 0.8])
 
 
 def test_what_was_not_read_or_was_led_to_keeps_its_score() -> None:
-    assert add_reading([0.9, 0.8, 0.7], [0.01, None, 0.99], share=0.4, led=[True, False, False]) == [0.9, 0.8, 0.7]
-    assert add_reading([0.9], [None], share=0.4, led=[False]) == [0.9]
+    assert add_reading([0.9, 0.8, 0.7], [0.01, None, 0.99], share=0.4, linked=[True, False, False]) == [0.9, 0.8, 0.7]
+    assert add_reading([0.9], [None], share=0.4, linked=[False]) == [0.9]
 
 
 def test_own_and_reranked_scores_are_stretched_and_shared() -> None:
-    assert blend_reranking([1.0, 0.9], [0.2, 0.8], share=0.5, led=[False, False]) == [0.5, 0.5]
-    assert blend_reranking([1.0, 0.5, 0.0], [0.0, 0.5, 1.0], share=0.0, led=[False] * 3) == [1.0, 0.5, 0.0]
-    assert blend_reranking([1.0, 0.0], [0.1, 0.9], share=1.0, led=[False, False]) == [0.0, 1.0]
+    assert blend_reranking([1.0, 0.9], [0.2, 0.8], share=0.5, linked=[False, False]) == [0.5, 0.5]
+    assert blend_reranking([1.0, 0.5, 0.0], [0.0, 0.5, 1.0], share=0.0, linked=[False] * 3) == [1.0, 0.5, 0.0]
+    assert blend_reranking([1.0, 0.0], [0.1, 0.9], share=1.0, linked=[False, False]) == [0.0, 1.0]
 
 
 def test_what_another_result_led_to_is_never_lowered() -> None:
-    own = blend_reranking([1.0, 0.8, 0.0], [1.0, 0.0, 0.5], share=0.5, led=[False, True, False])
+    own = blend_reranking([1.0, 0.8, 0.0], [1.0, 0.0, 0.5], share=0.5, linked=[False, True, False])
     assert own[1] == pytest.approx(0.8)
-    assert blend_reranking([1.0, 0.8, 0.0], [1.0, 0.0, 0.5], share=0.5, led=[False] * 3)[1] == pytest.approx(0.4)
+    assert blend_reranking([1.0, 0.8, 0.0], [1.0, 0.0, 0.5], share=0.5, linked=[False] * 3)[1] == pytest.approx(0.4)
 
 
 def test_what_the_reranker_did_not_look_at_keeps_its_score() -> None:
-    assert blend_reranking([1.0, 0.5, 0.0], [None, None, None], share=0.5, led=[False] * 3) == [1.0, 0.5, 0.0]
-    assert blend_reranking([1.0, 0.5, 0.0], [0.3, None, 0.9], share=0.5, led=[False] * 3)[1] == 0.5
-    assert blend_reranking([], [], share=0.5, led=[]) == []
+    assert blend_reranking([1.0, 0.5, 0.0], [None, None, None], share=0.5, linked=[False] * 3) == [1.0, 0.5, 0.0]
+    assert blend_reranking([1.0, 0.5, 0.0], [0.3, None, 0.9], share=0.5, linked=[False] * 3)[1] == 0.5
+    assert blend_reranking([], [], share=0.5, linked=[]) == []

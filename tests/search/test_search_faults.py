@@ -14,14 +14,15 @@ from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.errors import ModelUnavailable, ProviderError, StoreCorrupt
 from hybridrag.graph.linker import TitleLinker
-from hybridrag.protocols import Candidate, Judgement, Passages, Question, Reranking, WebPage
+from hybridrag.protocols import Judgement, Passages, Question, Reranking
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.search import Searcher, SearchParts
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.llms import ScriptedLlm
 from hybridrag.types.parse import make_query
-from hybridrag.types.results import SearchResult
+from hybridrag.types.results import Hit, SearchResult
+from hybridrag.types.sources import WebPage
 
 QUESTION = "How much is the harbour fee for small boats?"
 DOCUMENTS = {
@@ -79,7 +80,7 @@ class Part:
     def __init__(self, act: Callable[..., Any]) -> None:
         self._act = act
 
-    def rerank(self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None) -> Any:
+    def rerank(self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None) -> Any:
         return self._act(question, candidates, timeout)
 
     judge = rerank
@@ -203,15 +204,15 @@ def test_with_all_three_searches_failing_the_answer_is_empty_and_says_why(engine
 # The reranker
 
 
-def too_few(_: Question, candidates: Sequence[Candidate], __: object) -> Result[Reranking]:
+def too_few(_: Question, candidates: Sequence[Hit], __: object) -> Result[Reranking]:
     return Ok(Reranking(scores=(0.5,) * (len(candidates) - 1), model="m"))
 
 
-def out_of_bounds(_: Question, candidates: Sequence[Candidate], __: object) -> Result[Reranking]:
+def out_of_bounds(_: Question, candidates: Sequence[Hit], __: object) -> Result[Reranking]:
     return Ok(Reranking(scores=(7.0,) * len(candidates), model="m"))
 
 
-def nan_scores(_: Question, candidates: Sequence[Candidate], __: object) -> Result[Reranking]:
+def nan_scores(_: Question, candidates: Sequence[Hit], __: object) -> Result[Reranking]:
     return Ok(Reranking(scores=(float("nan"),) * len(candidates), model="m"))
 
 
@@ -261,7 +262,7 @@ def test_an_llm_that_hangs_is_not_waited_for(engine: Engine) -> None:
 # The judge and the web
 
 
-def judges_others(_: Question, candidates: Sequence[Candidate], __: object) -> Result[Judgement]:
+def judges_others(_: Question, candidates: Sequence[Hit], __: object) -> Result[Judgement]:
     return Ok(Judgement(relevance=(1.0,) * (len(candidates) + 3), sufficient=1.0))
 
 
@@ -314,7 +315,7 @@ def test_everything_failing_at_once_still_answers_on_time(engine: Engine) -> Non
 def test_an_answer_in_which_something_failed_is_not_kept(engine: Engine) -> None:
     calls = []
 
-    def sometimes(_: Question, candidates: Sequence[Candidate], __: object) -> Any:
+    def sometimes(_: Question, candidates: Sequence[Hit], __: object) -> Any:
         calls.append(1)
         return refuses() if len(calls) == 1 else Ok(Reranking((0.5,) * len(candidates), "m"))
 

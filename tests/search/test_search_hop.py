@@ -13,10 +13,11 @@ from hybridrag.engine import Engine
 from hybridrag.graph.linker import TitleLinker
 from hybridrag.graph.names import name_key
 from hybridrag.search.blend import blend, own_scores, seed_weights
-from hybridrag.search.hop import WALK, Seed, Trail, find_seeds, hop, seeds_by_name
+from hybridrag.search.hop import WALK, Seed, find_seeds, hop, seeds_by_name
 from hybridrag.search.named import find_named, named_first
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
+from hybridrag.types.results import Hit
 
 DOCUMENTS = {
     "lighthouse.md": "# The Marten Lighthouse\n\nThe Marten Lighthouse was designed by Elvira Quist in 1874.\n",
@@ -138,8 +139,15 @@ def test_half_of_what_a_name_adds_depends_on_the_chunk_itself() -> None:
 
 def test_a_path_is_worth_its_share_of_the_best_own_score() -> None:
     base = {1: 1.0, 2: 0.9}
-    seeds = [Seed(1, "x", 1.0, ambiguous=False)]
-    found = {item.key: item for item in blend(base, seeds, {3: Trail(1, "y", 0.75)})}
+    hits = [
+        Hit("1", key=1, scores={"seed": 1.0}),
+        Hit("2", key=2),
+        Hit("3", key=3, scores={"trail": 0.75}, path=("y",)),
+        Hit("4", key=4, scores={"keyword": 0.9}),
+    ]
+    found = blend(hits, base)
+    # What no search found that weighs anything is no result.
+    assert [hit.key for hit in found] == [1, 3, 2]
     # 0.75 of the best own score of 2.0, less the share that words or meaning of its own would have added.
-    assert found[3].path == pytest.approx(0.75 * 0.8 * 2.0)
-    assert [item.key for item in blend(base, seeds, {3: Trail(1, "y", 0.75)})] == [1, 3, 2]
+    assert found[1].order == pytest.approx(0.75 * 0.8 * 2.0)
+    assert (found[1].path, found[1].reached_by_link) == (("y",), True)

@@ -9,7 +9,8 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.community_views import view_communities
-from hybridrag.search.themes import has_topic, search_themes, theme_keys
+from hybridrag.queries.question import has_topic
+from hybridrag.search.themes import search_themes, theme_keys
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.results import Hit, SearchResultType
@@ -107,7 +108,9 @@ def themes(engine: Engine, question: str, *, filters: SearchFilters | None, limi
     vector = HashEmbedder().embed_query(question).pooled[0]
     views = view_communities(store, theme_keys(store.communities, vector, filters=filters), filters=filters)
     base = {key: (1 + cosine) / 2 for key, cosine in store.search_vector(vector, 100, filters=filters)}
-    return search_themes(store, vector, list(views.values()), base, question=question, filters=filters, limit=limit)
+    return search_themes(
+        store, vector, list(views.values()), base, has_topic=has_topic(question), filters=filters, limit=limit
+    )
 
 
 DEFAULT = SearchFilters(workspace_ids=("default",))
@@ -134,7 +137,7 @@ def test_the_first_ten_cover_the_themes_that_the_nearest_chunks_miss(
         near = [key for key, _ in engine._store.search_vector(vector, 10, filters=filters)]
         found = themes(engine, question, filters=filters, limit=10)
         chunks = engine._store.chunks_by_key([*near, *(hit.key for hit in found if hit.key)])
-        texts = [str(hit.details["text"]) if not hit.key else chunks[hit.key].text for hit in found]
+        texts = [hit.text if not hit.key else chunks[hit.key].text for hit in found]
         shares.append(covered(texts, corpus))
         alone.append(covered([chunks[key].text for key in near], corpus))
     assert sum(shares) / len(shares) >= 0.8
@@ -157,7 +160,7 @@ def test_communities_are_shown_beside_chunks_with_visible_text(engine: Engine) -
     found = themes(engine, "What is it all about?", filters=DEFAULT)
     shown = [hit for hit in found if hit.type is SearchResultType.COMMUNITY]
     assert shown
-    assert all(hit.details["text"] and hit.community_id == hit.id and hit.entity_ids for hit in shown)
+    assert all(hit.text and hit.community_id == hit.id and hit.entity_ids for hit in shown)
     assert len(shown) <= len(found) / 2
     assert any(hit.community_id for hit in found if hit.type is SearchResultType.CHUNK)
 
@@ -176,22 +179,6 @@ def test_an_index_that_the_filter_empties_has_no_themes(engine: Engine) -> None:
 
 def test_the_limit_holds(engine: Engine) -> None:
     assert len(themes(engine, "What is it all about?", filters=DEFAULT, limit=2)) == 2
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["Summarize the whole meeting.", "What were the main discussion points of the meeting?", "全体をまとめてください",
-     "主なテーマは何ですか", "What are the main themes of these documents?"],
-)  # fmt: skip
-def test_a_question_of_general_words_alone_has_no_topic(question: str) -> None:
-    assert not has_topic(question)
-
-
-@pytest.mark.parametrize(
-    "question", ["What are the main themes in the safety reports?", "汐見市の災害について概要を教えてください"]
-)
-def test_a_question_that_says_what_of_the_whole_is_wanted_has_a_topic(question: str) -> None:
-    assert has_topic(question)
 
 
 def test_what_is_near_to_a_topic_comes_before_what_is_not(engine: Engine) -> None:

@@ -11,13 +11,14 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.models.web_search import load_web_search
-from hybridrag.protocols import Candidate, Judgement, Question, WebPage
+from hybridrag.protocols import Judgement, Question
 from hybridrag.result import Ok, Result
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.testing.llms import Asked, ScriptedLlm
 from hybridrag.testing.services import serve_reranker, serve_web_search
-from hybridrag.types.results import CorrectiveActionKind, SearchResult, SearchResultType
+from hybridrag.types.results import CorrectiveActionKind, Hit, SearchResult, SearchResultType
+from hybridrag.types.sources import WebPage
 
 DOCUMENTS = {
     "fees.md": "# Harbour fees\n\nThe harbour fee for small boats is twelve crowns a day.\n",
@@ -196,7 +197,7 @@ class RisingJudge:
     def judge(
         self,
         question: Question,  # noqa: ARG002 (every set is graded alike)
-        candidates: Sequence[Candidate],
+        candidates: Sequence[Hit],
         *,
         timeout: float | None = None,  # noqa: ARG002 (it never waits)
     ) -> Result[Judgement]:
@@ -324,3 +325,62 @@ def test_that_the_documents_have_nothing_on_a_query_is_said_by_the_verdict_and_n
     assert graded.crag is not None
     assert graded.crag.relevance != "correct"
     assert graded.crag.needs_web_search
+
+
+# What a query says is done
+
+
+@pytest.mark.parametrize("mode", ["keyword", "semantic", "graph", "hybridrag"])
+def test_what_not_excludes_comes_back_in_no_mode(engine: Engine, mode: str) -> None:
+    # The semantic search and the graph knew nothing of operators, and put the excluded file first.
+    result = engine.search("lighthouse NOT Quist", mode=mode)
+    assert all("Quist" not in item.content.text for item in result.results)
+    assert result.classification is not None
+    assert not any("NOT" in name for name in result.classification.extracted_entities)
+
+
+def test_what_matches_the_operators_comes_before_what_does_not(engine: Engine) -> None:
+    result = engine.search("harbour AND crowns")
+    assert files(result)[0] == "fees.md"
+    assert len(result.results) > 1
+    assert result.relaxed
+    assert not engine.search("harbour AND crowns", mode="keyword").relaxed
+    reversed_order = engine.search('"lifeboats at the north quay" OR zzyzx')
+    assert files(reversed_order)[0] == "boats.md"
+
+
+def test_weights_of_nothing_leave_a_search_out(engine: Engine) -> None:
+    # 0/0/1 gave what .35/.35/.3 gives, and with 1/0/0 an entity of the graph stood second.
+    by_words = engine.search("Elvira Quist", weights={"keyword": 1, "semantic": 0, "graph": 0})
+    assert {item.type for item in by_words.results} == {SearchResultType.CHUNK}
+    assert all(found.strategy == "keyword" for item in by_words.results for found in item.found_by)
+    assert (by_words.strategies.graph.enabled, by_words.strategies.semantic.enabled) == (False, False)
+    by_graph = engine.search("Elvira Quist", weights={"keyword": 0, "semantic": 0, "graph": 1}, rerank_enabled=False)
+    alone = engine.search("Elvira Quist", mode="graph", rerank_enabled=False)
+    assert [item.id for item in by_graph.results] == [item.id for item in alone.results]
+
+
+def test_more_weight_for_the_graph_counts_it_more(engine: Engine) -> None:
+    def graph_score(graph: float) -> float:
+        rest = (1 - graph) / 2
+        weights = {"keyword": rest, "semantic": rest, "graph": graph}
+        found = engine.search("Who designed the Marten Lighthouse?", weights=weights, rerank_enabled=False)
+        (item,) = [item for item in found.results if item.sources.file_name == "quist.md"]
+        return item.relevance.combined
+
+    assert graph_score(0.1) < graph_score(0.3) < graph_score(0.6)
+
+
+def test_the_query_comes_back_as_it_was_run(engine: Engine) -> None:
+    result = engine.search("Compare the ferry and the lighthouse", mode="keyword")
+    assert result.query.type == "relationship"
+    assert result.query.options.weights.keyword == 1.0
+    again = engine.search(result.query)
+    assert [item.id for item in again.results] == [item.id for item in result.results]
+
+
+def test_entity_types_are_taken_in_any_case(engine: Engine) -> None:
+    result = engine.search("Elvira Quist", entity_types=("Person",))
+    assert result.results
+    assert result.query.filters.entity_types == ("person",)
+    assert files(result) == files(engine.search("Elvira Quist", entity_types=("person",)))

@@ -17,11 +17,13 @@ from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.errors import InvalidQuery, ModelUnavailable
 from hybridrag.protocols import Passages, Question
+from hybridrag.queries.plan import make_plan
 from hybridrag.search.blend import base_scores, blend, own_scores, stretched
-from hybridrag.search.hop import Seed, Trail, path_score
+from hybridrag.search.hop import Seed
 from hybridrag.search.present import show
-from hybridrag.search.retrieve import Ask, Found, Ranked
+from hybridrag.search.record import Recorder
 from hybridrag.search.search import Searcher, SearchParts
+from hybridrag.search.state import SearchState
 from hybridrag.steps import Step, StepState
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.parse import make_query
@@ -134,11 +136,9 @@ def test_a_chunk_that_is_removed_during_a_search_is_left_out() -> None:
             return {}
 
     query = make_query("harbour", {})
-    understood: Any = None
-    ask = Ask(query, query.text, understood, query.options.weights, depth=20, hops=1)
-    gone = Ranked(7, 1.0, 1.0, hit=Hit("c", 1.0, key=7))
+    state = SearchState(query, Question(query.text), make_plan(query, None), Recorder())
     store: Any = Emptied()
-    assert show(store, Found(ask, Question(query.text)), [gone]) == []
+    assert show(store, state, [Hit("c", key=7, score=1.0)]) == []
 
 
 def test_filters_bind_every_search(engine: Engine) -> None:
@@ -285,12 +285,13 @@ def test_blending_is_arithmetic() -> None:
     assert base_scores({1: 1.0}, {}, SearchWeights(keyword=0, semantic=0, graph=1)) == {}
     seeds = [Seed(3, "x", 0.8, ambiguous=False), Seed(2, "y", 1.0, ambiguous=True)]
     assert own_scores(base, seeds) == {1: 0.5, 2: 1.0, 3: 0.8}
-    trail = Trail(source_key=1, via="z", strength=0.8)
-    assert path_score(trail, 0.5) == pytest.approx(0.8 * 0.9)
-    first, *_ = blend(base, seeds, {9: Trail(1, "z", 4.0)})
-    assert (first.key, first.via) == (9, "z")
+    led = Hit("9", key=9, scores={"trail": 4.0}, path=("z",))
+    first, *_ = blend([*(Hit(str(key), key=key) for key in base), led], base)
+    assert (first.key, first.path) == (9, ("z",))
+    assert first.order == pytest.approx(0.5 * 4.0 * 0.8)
     # Being led to never lowers a chunk.
-    assert {item.key: item.score for item in blend(base, seeds, {2: Trail(1, "z", 0.1)})}[2] == 1.0
-    combined = [item.combined for item in blend(base, seeds, {})]
+    [named] = blend([Hit("2", key=2, scores={"seed": 0.5, "trail": 0.1})], base)
+    assert (named.order, named.reached_by_link) == (1.0, False)
+    combined = [hit.combined for hit in blend([Hit(str(key), key=key) for key in base], base)]
     assert combined == sorted(combined, reverse=True)
     assert np.all(np.array(combined) <= 1.0)

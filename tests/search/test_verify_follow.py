@@ -14,20 +14,20 @@ from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.models.hash_embedder import HashEmbedder
 from hybridrag.models.web_search import load_web_search
-from hybridrag.protocols import Candidate, Question
-from hybridrag.queries.classify import classify
+from hybridrag.protocols import Question
+from hybridrag.queries.question import read_question
 from hybridrag.search.follow import Lead, find_leads, is_about, missing_names
-from hybridrag.types.results import CorrectiveActionKind
+from hybridrag.types.results import CorrectiveActionKind, Hit
 
 CHAIN = "Where was the director of the film The Long Tide born?"
-FILM = Candidate(
+FILM = Hit(
     "film", "The Long Tide is a 1954 film directed by Ann Lee Moran. It runs for two hours.", 0.9, "The Long Tide"
 )
-OTHER = Candidate("other", "Bob Stone Carter painted boats.", 0.4, "Boats")
+OTHER = Hit("other", "Bob Stone Carter painted boats.", 0.4, "Boats")
 
 
 def question(text: str) -> Question:
-    return Question(text, classify(text))
+    return read_question(text)
 
 
 class TestLeads:
@@ -35,7 +35,7 @@ class TestLeads:
         assert find_leads(question(CHAIN), [OTHER, FILM], [0.1, 0.8]) == [Lead("Ann Lee Moran", 1)]
 
     def test_of_several_names_the_one_next_to_what_is_asked_for_comes_first(self) -> None:
-        film = Candidate(
+        film = Hit(
             "film",
             "The Long Tide, starring Bob Stone Carter, is a film directed by Ann Lee Moran for Cole Dean Hart.",
             0.9,
@@ -46,7 +46,7 @@ class TestLeads:
 
     def test_two_passages_lead_on_in_turn(self) -> None:
         compared = question("Which film has the director who is older, The Long Tide or Red Kite Rising?")
-        kite = Candidate("kite", "Red Kite Rising is a film directed by Eve Fox Gray.", 0.9, "Red Kite Rising")
+        kite = Hit("kite", "Red Kite Rising is a film directed by Eve Fox Gray.", 0.9, "Red Kite Rising")
         leads = find_leads(compared, [FILM, kite], [0.8, 0.7])
         assert [lead.name for lead in leads][:2] == ["Ann Lee Moran", "Eve Fox Gray"]
 
@@ -57,7 +57,7 @@ class TestLeads:
         assert find_leads(compared, [], []) == []
 
     def test_japanese_names_are_found_whole(self) -> None:
-        film = Candidate("film", "映画『長い潮』は佐藤健一監督の作品である。", 0.9, "長い潮")
+        film = Hit("film", "映画『長い潮』は佐藤健一監督の作品である。", 0.9, "長い潮")
         leads = find_leads(question("映画『長い潮』の監督の出身地はどこですか"), [film], [0.8])
         assert [lead.name for lead in leads] == ["佐藤健一"]
 
@@ -65,7 +65,7 @@ class TestLeads:
         assert find_leads(question(CHAIN), [FILM], [0.2]) == []
 
     def test_what_a_candidate_is_about_already_is_no_news(self) -> None:
-        person = Candidate("person", "She was born in Norrhamn.", 0.5, "Ann Lee Moran (director)")
+        person = Hit("person", "She was born in Norrhamn.", 0.5, "Ann Lee Moran (director)")
         assert find_leads(question(CHAIN), [FILM, person], [0.8, 0.2]) == []
 
     def test_a_question_for_a_fact_goes_by_way_of_nothing(self) -> None:

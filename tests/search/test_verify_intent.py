@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from hybridrag.protocols import Candidate, Judgement, Question
-from hybridrag.queries.classify import classify
+from hybridrag.protocols import Judgement, Question
+from hybridrag.queries.question import read_question
 from hybridrag.search.grade import grade, set_score
 from hybridrag.search.intent import match_intent
 from hybridrag.search.missing import say_missing
 from hybridrag.search.read import read_all
 from hybridrag.search.sufficiency import evaluate_sufficiency
-from hybridrag.types.results import CRAGVerdict, IntentMatch, should_generate
+from hybridrag.types.results import CRAGVerdict, Hit, IntentMatch, should_generate
 
 
 def asked(text: str) -> Question:
-    return Question(text, classification=classify(text))
+    return read_question(text)
 
 
-def passage(text: str, title: str = "") -> Candidate:
-    return Candidate(id=text[:12], text=text, title=title, score=0.5)
+def passage(text: str, title: str = "") -> Hit:
+    return Hit(id=text[:12], text=text, title=title, score=0.5)
 
 
 def matched(question: str, *texts: str) -> IntentMatch:
@@ -89,7 +89,7 @@ def test_nothing_found_matches_no_question_for_a_fact() -> None:
 
 
 def test_an_unclassified_question_is_checked_by_its_words() -> None:
-    assert match_intent(Question("When did it open?"), [passage("It opened in 1999.")]).matched
+    assert match_intent(read_question("When did it open?"), [passage("It opened in 1999.")]).matched
 
 
 # Sufficiency

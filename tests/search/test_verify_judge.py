@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from hybridrag.errors import StageError
-from hybridrag.protocols import Candidate, Question, Reading
-from hybridrag.queries.classify import classify
+from hybridrag.protocols import Question, Reading
+from hybridrag.queries.question import read_question
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.judge import LocalJudge
 from hybridrag.testing.promises import check_judge
+from hybridrag.types.results import Hit
 
 
 class ScriptedReader:
@@ -23,7 +24,7 @@ class ScriptedReader:
         self.asked: list[str] = []
 
     def read(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Sequence[Reading | None]]:
         del question, timeout
         if self.fails:
@@ -32,12 +33,12 @@ class ScriptedReader:
         return Ok([Reading(*self.said.get(one.text, (0.1, 0.1))) for one in candidates])
 
 
-def candidates(*texts: str) -> list[Candidate]:
-    return [Candidate(id=str(at), text=text, score=0.4, title=f"t{at}") for at, text in enumerate(texts)]
+def candidates(*texts: str) -> list[Hit]:
+    return [Hit(id=str(at), text=text, score=0.4, title=f"t{at}") for at, text in enumerate(texts)]
 
 
 def question(text: str) -> Question:
-    return Question(text, classify(text))
+    return read_question(text)
 
 
 def test_it_keeps_the_promises_of_a_judge() -> None:

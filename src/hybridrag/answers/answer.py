@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hybridrag.answers.extract import abstain, extract_answer
 from hybridrag.answers.write_llm import answer_with_llm
 from hybridrag.protocols import Candidate, Llm, Question, Reader, Reading
+from hybridrag.queries.question import read_question
 from hybridrag.result import Err
 from hybridrag.search.judge import READ
 from hybridrag.search.read import read_all
@@ -63,7 +64,7 @@ class Answerer:
         chance = judged.confidence if judged.is_sufficient else 1.0 - judged.confidence
         # Entities and communities have no place in a document that could be cited.
         items = [item for item in result.results if item.content.text.strip() and item.type is SearchResultType.CHUNK]
-        question = Question(result.query.text, result.classification)
+        question = read_question(result.query.text, result.classification)
         candidates = [_candidate(item) for item in items]
         readings = self._readings(question, candidates)
         answer = None

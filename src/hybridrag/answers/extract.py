@@ -10,9 +10,8 @@ from hybridrag.language.sentences import sentences
 from hybridrag.protocols import Candidate, Question, Reading
 from hybridrag.search.missing import NO_ANSWER, language_of
 from hybridrag.search.read import Read, mentions, read_all
-from hybridrag.search.wants import Want
 from hybridrag.types.answers import EXTRACTIVE, Answer, AnswerSentence, Citation, ShortAnswer
-from hybridrag.types.queries import QueryType, RelationHint
+from hybridrag.types.queries import QueryType, RelationHint, Want
 
 MAX_QUOTES = 3
 """Passages that an answer is quoted from."""

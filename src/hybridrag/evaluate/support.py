@@ -13,10 +13,11 @@ import numpy as np
 
 from hybridrag.errors import ProviderError
 from hybridrag.language.sentences import sentences
-from hybridrag.language.tokenise import QueryTerm, index_terms, query_terms
+from hybridrag.language.tokenise import index_terms, query_terms
 from hybridrag.protocols import Embedder, Llm, Message
 from hybridrag.result import Err, Ok, Result
 from hybridrag.types.base import Float32Array
+from hybridrag.types.terms import QueryTerm
 
 WORDS_SHARE = 0.7
 """How much the words count against the vectors: a wrong name or number is a near neighbour of the right one."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 from hybridrag.graph.marks import Span, is_inside
 from hybridrag.graph.mentions import AliasKind, AliasRecord, Mention, Source
 from hybridrag.graph.names import is_japanese, name_key
+from hybridrag.language.morphemes import morphemes
 from hybridrag.types.graph import EntityType
 
 _SHORT_IN_BRACKETS = re.compile(r"[(（]\s*[\"“「『]?([A-Z][A-Za-z0-9&./-]{1,11})[\"”」』]?\s*[)）;,、]")
@@ -129,6 +130,17 @@ _LATIN_NAME = re.compile(r"^[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9\s.&'’+\-!]*$")
 _MIN_SCRIPT = 3  # letters: (n) and (vs) behind a word say what it is
 _KATAKANA_NAME = re.compile(r"^[ァ-ヺー・＝=\s　]+$")
 _KANJI = re.compile(r"[一-鿿々]")
+_SIMPLE_KANJI = 2  # characters; longer words are most often made of several
+
+
+def is_common_word(text: str) -> bool:
+    """Whether the dictionary has it as a simple word that names no particular thing.
+
+    "オンライン", "砂" -> True; "大槻", "国際連合", "砂の器" -> False
+    """
+    simple = len(text) <= _SIMPLE_KANJI or _KATAKANA_NAME.match(text) is not None
+    words = morphemes(text) if simple and is_japanese(text) else ()
+    return len(words) == 1 and not words[0].unknown and "固有名詞" not in words[0].pos
 
 
 def bracket_aliases(text: str, mentions: Sequence[Mention]) -> Iterator[AliasRecord]:
@@ -138,7 +150,8 @@ def bracket_aliases(text: str, mentions: Sequence[Mention]) -> Iterator[AliasRec
     """
     for mention in mentions:
         match = _BRACKETS.match(text, mention.end)
-        if not match or mention.type is EntityType.TIME:
+        # What stands behind a word that names no particular thing says which one is meant: サーバー（Web）.
+        if not match or mention.type is EntityType.TIME or is_common_word(mention.name):
             continue
         for name, kind in _inside_brackets(mention.name, match.group(1)):
             key = name_key(name)
@@ -149,7 +162,9 @@ def bracket_aliases(text: str, mentions: Sequence[Mention]) -> Iterator[AliasRec
 def _inside_brackets(name: str, inside: str) -> Iterator[tuple[str, AliasKind]]:
     called = _CALLED.match(inside)
     if called:
-        yield called.group(1).strip(), AliasKind.ALSO_KNOWN_AS
+        short = called.group(1).strip()
+        if len(short) > 1:  # 甲 and 乙 are others in the next contract
+            yield short, AliasKind.ALSO_KNOWN_AS
         return
     for part in _PART_END.split(inside):
         label = _LABEL.match(part.strip())
@@ -169,6 +184,8 @@ def _bracket_kind(name: str, part: str, *, labelled: bool) -> AliasKind | None:
         # Two names in one script are a name and a remark: "skimming (a book)".
         is_pair = is_japanese(name) and len(part) >= _MIN_SCRIPT
         return AliasKind.SCRIPT if is_pair or labelled else None
+    if _KATAKANA_NAME.match(part) and is_common_word(part):
+        return None  # 大槻（オンライン）
     if _KATAKANA_NAME.match(part) and (_LATIN_NAME.match(name) or _KANJI.search(name)):
         return AliasKind.SCRIPT if _LATIN_NAME.match(name) else AliasKind.READING
     return AliasKind.ALSO_KNOWN_AS if labelled and part else None

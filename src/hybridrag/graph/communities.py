@@ -1,19 +1,17 @@
-"""Keep communities up to date: found from nothing once, then maintained where the documents changed."""
+"""Find communities as a whole, once enough documents came or went since the last time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
 from hybridrag.errors import StageError
-from hybridrag.graph.community_ledger import StaleTies
 from hybridrag.graph.community_ties import make_graph, modularity, pairs
 from hybridrag.graph.community_tree import Tree, grow
-from hybridrag.graph.community_upkeep import Upkeep
 from hybridrag.graph.summarise import KEY_ENTITIES, Told, tell
 from hybridrag.protocols import (
     CommunityChange,
@@ -31,15 +29,13 @@ from hybridrag.types.ids import EntityId, community_id_for
 SEED = 20240229
 """Of Leiden's random choices: the same documents give the same communities."""
 
-FRESH_SHARE = 0.1
-"""When this share of the weight of all ties came or went, communities are found from nothing. Over an encyclopaedia,
-maintained ones were within 0.5 % of the modularity of fresh ones up to here, and within 1 % up to twice as much."""
-
-MAX_DRIFT = 0.01
-"""...and when the modularity fell by this share; half of what is promised, because a fresh one may be higher."""
+PENDING_SHARE = 0.02
+"""Communities are found again when chunks came or went that make up this share of all. Finding them takes some 0.4 ms
+for each chunk of the index, and the changed texts are embedded: so a chunk costs what its own embedding does, however
+it comes in, and an index of up to fifty chunks has its communities after every change."""
 
 ATTEMPTS = 3
-"""Another process may bring the communities up to date at the same time; then the work is looked at again."""
+"""Another process may find the communities at the same time; then it is looked again whether anything is to do."""
 
 TOLD_AT_ONCE = 256
 """Communities whose chunks are read and sentences chosen in one go."""
@@ -66,10 +62,8 @@ class CommunityReport:
 
     levels: tuple[int, ...]
     """How many communities cover each level, from the coarsest down."""
-    recomputed: int
-    """How many communities were looked at anew."""
-    fresh: bool
-    """Whether they were found from nothing."""
+    found: bool
+    """Whether they were found again; else they fit, or too little changed."""
     embedded: int
     """How many had a new text from several chunks, and got a new vector for it."""
     written: int
@@ -86,34 +80,37 @@ def update_communities(
     seed: int = SEED,
     rebuild: bool = False,
 ) -> CommunityReport:
-    """Make the communities fit the documents: call it after adding, changing or removing some.
+    """Find the communities again if enough changed: call it after adding, changing or removing documents.
 
-    Costs what the change costs, and next to nothing when there is none. A crash leaves the old communities, which
-    never show anything that is gone, and the next call goes on. `rebuild=True` finds all communities from nothing.
+    A crash leaves the old communities, which never show anything that is gone, and the next call goes on.
+    `rebuild=True` finds them whatever changed.
 
-    after one more file about cameras -> CommunityReport(levels=(12, 40), recomputed=5, fresh=False, embedded=2, ...)
+    after forty more files about cameras -> CommunityReport(levels=(12, 40), found=True, embedded=9, ...)
 
     Raises:
-        StageError: a text cannot be embedded; the communities are up to date, and wait for their vectors.
+        StageError: a text cannot be embedded; the communities fit, and wait for their vectors.
         StoreBusy: another process is writing.
     """
     began = time.monotonic()
-    change: CommunityChange | None = None
     told: dict[bytes, Told] = {}
+    found = False
     for _ in range(ATTEMPTS):
         with store.snapshot():
-            change, told = _worked_out(store, seed=seed, rebuild=rebuild)
-        if change is None or store.communities.write(change):
+            state = store.communities.state()
+            waits = state.pending <= PENDING_SHARE * state.chunks and store.communities.level_counts()
+            if not rebuild and (not state.pending or waits):
+                break
+            change, told = _found(store, state, seed)
+        found = store.communities.write(change)
+        if found:
             break
     embedded, written = _told_anew(store, embed, write_summary, told)
-    inside, squares = store.communities.quality()
     return CommunityReport(
         levels=store.communities.level_counts(),
-        recomputed=len(change.profiles) if change is not None else 0,
-        fresh=change is not None and change.whole,
+        found=found,
         embedded=embedded,
         written=written,
-        modularity=modularity(inside, squares, store.communities.state().weight),
+        modularity=store.communities.state().modularity,
         seconds=time.monotonic() - began,
     )
 
@@ -121,7 +118,7 @@ def update_communities(
 def rebuild_communities(
     store: StoreWithCommunities, *, embed: Embed, write_summary: WriteSummary | None = None, seed: int = SEED
 ) -> CommunityReport:
-    """Find all communities from nothing: what the same documents, added in any order, give.
+    """Find the communities whatever changed: the same documents, added in any order, give the same.
 
     Raises:
         StageError: a text cannot be embedded.
@@ -129,73 +126,37 @@ def rebuild_communities(
     return update_communities(store, embed=embed, write_summary=write_summary, seed=seed, rebuild=True)
 
 
-# Where they stand
+# Who belongs together
 
 
-Worked = tuple[CommunityChange | None, dict[bytes, Told]]
-"""A change, and the texts that come with it, by their hash."""
-
-
-def _worked_out(store: StoreWithCommunities, *, seed: int, rebuild: bool) -> Worked:
-    """The change that makes the communities fit; None when they do."""
-    state = store.communities.state()
-    if rebuild or (state.pending and not state.weight):
-        return _found_afresh(store, state, seed)
-    if not state.pending:
-        return None, {}
-    changes = store.communities.changed_chunks()
-    upkeep = Upkeep(store, state, changes, seed=seed)
-    if upkeep.changed > FRESH_SHARE * upkeep.weight:
-        return _found_afresh(store, state, seed)
-    try:
-        done = upkeep.run()
-    except StaleTies:
-        return _found_afresh(store, state, seed)
-    if done.modularity < (1 - MAX_DRIFT) * state.best_modularity:
-        return _found_afresh(store, state, seed)
-    profiles, texts = _profiles(store, done.key_entities)
-    change = CommunityChange(
-        state=replace(state, weight=upkeep.weight, changed=upkeep.changed),
-        whole=False,
-        nodes=done.nodes,
-        profiles=profiles,
-        removed=done.removed,
-        members=done.members,
-        gone=done.gone,
-        ties={key: now for key, (_, now) in changes.items()},
-    )
-    return change, texts
-
-
-def _found_afresh(
-    store: StoreWithCommunities, state: CommunityState, seed: int
-) -> tuple[CommunityChange, dict[bytes, Told]]:
-    """All communities, from every tie."""
+def _found(store: StoreWithCommunities, state: CommunityState, seed: int) -> tuple[CommunityChange, dict[bytes, Told]]:
+    """All communities, from every tie, and the texts that come with them by their hash."""
     ties = store.communities.ties()
     none = np.empty(0, dtype=np.int64)
-    keys: Keys = np.unique(np.concatenate([none, *(it.members for it in ties.values())]))
+    keys: Keys = np.unique(np.concatenate([none, *(it.members for it in ties)]))
     ids = store.graph.entity_ids(keys.tolist())
     # By id, so that the same documents give the same graph whatever keys their entities got.
     ordered = np.array(sorted(keys.tolist(), key=lambda key: ids[key]), dtype=np.int64)
     by_key = np.argsort(ordered)
-    first, second, weights = pairs(ties.values())
+    first, second, weights = pairs(ties)
     graph = make_graph(
         by_key[np.searchsorted(keys, first)], by_key[np.searchsorted(keys, second)], weights, len(ordered)
     )
-    nodes, members = _planted(store, grow(graph, seed=seed), ordered, ids)
-    profiles, texts = _profiles(store, _strongest(nodes, members, store.communities.dates()))
-    weight = float(weights.sum())
-    tops = [node for node in nodes.values() if node.level == 0]
-    best = modularity(sum(node.inside for node in tops), sum(node.total**2 for node in tops), weight)
+    tree = grow(graph, seed=seed)
+    nodes, members = _planted(store, tree, ordered, ids)
+    degrees = dict(zip(ordered.tolist(), tree.degrees.tolist(), strict=True))
+    profiles, texts = _profiles(store, _strongest(nodes, members, degrees, store.communities.dates()))
+    tops = [branch for branch in tree.branches if branch.level == 0]
     change = CommunityChange(
-        state=replace(state, weight=weight, changed=0.0, best_modularity=best),
-        whole=True,
-        nodes=nodes,
+        state=state,
+        nodes=list(nodes.values()),
         profiles=profiles,
-        removed=(),
         members=members,
-        gone=(),
-        ties=ties,
+        modularity=modularity(
+            sum(branch.inside for branch in tops),
+            sum(float(tree.degrees[branch.members].sum()) ** 2 for branch in tops),
+            float(weights.sum()),
+        ),
     )
     return change, texts
 
@@ -203,30 +164,22 @@ def _found_afresh(
 def _planted(
     store: StoreWithCommunities, tree: Tree, entities: Keys, ids: Mapping[int, EntityId]
 ) -> tuple[dict[int, CommunityNode], list[MemberRow]]:
-    """A tree as communities under new keys, with those of the entities that nothing ties to others."""
+    """A tree as communities under keys of their own, with those of the entities that nothing ties to others."""
     nodes: dict[int, CommunityNode] = {}
-    for place, branch in enumerate(tree.branches):
-        nodes[-1 - place] = CommunityNode(
-            key=-1 - place,
-            id=community_id_for(branch.level, (ids[key] for key in entities[branch.members].tolist())),
-            level=branch.level,
-            parent_key=-1 - branch.parent if branch.parent >= 0 else 0,
-            size=len(branch.members),
-            total=branch.total,
-            inside=branch.inside,
-        )
-    leaves = dict(zip(entities.tolist(), (-1 - tree.leaves).tolist(), strict=True))
-    loose = entities[tree.leaves < 0].tolist()
-    for file, group in _by_home(store, loose).items():
-        key = -1 - len(nodes)
-        identity = community_id_for(0, (ids[entity] for entity in group))
-        nodes[key] = CommunityNode(key, identity, 0, 0, len(group), 0.0, 0.0, home_file=file)
+    for key, branch in enumerate(tree.branches, start=1):
+        identity = community_id_for(branch.level, (ids[entity] for entity in entities[branch.members].tolist()))
+        nodes[key] = CommunityNode(key, identity, branch.level, branch.parent + 1, len(branch.members), branch.inside)
+    leaves = dict(zip(entities.tolist(), (tree.leaves + 1).tolist(), strict=True))
+    for group in _by_home(store, entities[tree.leaves < 0].tolist()).values():
+        key = len(nodes) + 1
+        nodes[key] = CommunityNode(key, community_id_for(0, (ids[entity] for entity in group)), 0, 0, len(group), 0.0)
         leaves.update(dict.fromkeys(group, key))
-    rows = zip(entities.tolist(), tree.strengths.tolist(), tree.degrees.tolist(), strict=True)
-    return nodes, [MemberRow(entity, leaves[entity], ids[entity], *weights) for entity, *weights in rows]
+    rows = zip(entities.tolist(), tree.strengths.tolist(), strict=True)
+    return nodes, [MemberRow(entity, leaves[entity], ids[entity], strength) for entity, strength in rows]
 
 
 def _by_home(store: StoreWithCommunities, entities: Sequence[int]) -> dict[int, list[int]]:
+    """Entities by the file that mentions them most."""
     groups: dict[int, list[int]] = {}
     for entity, file in store.communities.home_files(entities).items():
         groups.setdefault(file, []).append(entity)
@@ -234,7 +187,10 @@ def _by_home(store: StoreWithCommunities, entities: Sequence[int]) -> dict[int, 
 
 
 def _strongest(
-    nodes: Mapping[int, CommunityNode], members: Sequence[MemberRow], dates: Collection[int]
+    nodes: Mapping[int, CommunityNode],
+    members: Sequence[MemberRow],
+    degrees: Mapping[int, float],
+    dates: Collection[int],
 ) -> dict[int, list[tuple[int, float]]]:
     """The members that matter most in each community.
 
@@ -248,7 +204,7 @@ def _strongest(
         found[key].sort(key=lambda it: (it[1].entity_key in dates, -it[0], it[1].entity_id))
         del found[key][KEY_ENTITIES:]
         if node.parent_key:
-            found[node.parent_key].extend((member.degree, member) for _, member in found[key])
+            found[node.parent_key].extend((degrees[member.entity_key], member) for _, member in found[key])
     return {key: [(member.entity_key, weight) for weight, member in listed] for key, listed in found.items()}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,12 +50,6 @@ def share(members: int) -> float:
     return round(UNITS / (members - 1)) / UNITS if 1 < members <= MAX_TIED else 0.0
 
 
-def weight_of(ties: Ties) -> float:
-    """The weight of everything that a chunk adds."""
-    members = len(ties.members)
-    return share(members) * members * (members - 1) / 2 + float(ties.facts[:, 2].sum()) / UNITS
-
-
 def pairs(ties: Iterable[Ties]) -> tuple[Keys, Keys, Weights]:
     """Every tie between two entities that chunks add, with its weight; a pair may come more than once.
 
@@ -79,25 +73,6 @@ def pairs(ties: Iterable[Ties]) -> tuple[Keys, Keys, Weights]:
     return np.concatenate(lows), np.concatenate(highs), np.concatenate(weights)
 
 
-def neighbours(entity: int, ties: Iterable[Ties]) -> dict[int, float]:
-    """The entities that chunks tie to one, with how strongly.
-
-    1, [Ties(members=[1, 2]), Ties(members=[1, 2, 3])] -> {2: 1.5, 3: 0.5}
-    """
-    found: dict[int, float] = {}
-    for it in ties:
-        part = share(len(it.members))
-        if part:
-            for member in it.members.tolist():
-                found[member] = found.get(member, 0.0) + part
-        for low, high, units in it.facts.tolist():
-            if entity in (low, high):
-                other = high if entity == low else low
-                found[other] = found.get(other, 0.0) + units / UNITS
-    found.pop(entity, None)
-    return found
-
-
 def make_graph(first: Keys, second: Keys, weights: Weights, size: int) -> Graph:
     """The graph over nodes `0..size-1`; weights of the same pair add up.
 
@@ -112,21 +87,6 @@ def make_graph(first: Keys, second: Keys, weights: Weights, size: int) -> Graph:
     np.cumsum(np.bincount(names // size if size else names, minlength=size), out=starts[1:])
     summed = np.add.reduceat(doubled, begins) if len(begins) else doubled
     return Graph(starts, (names % size if size else names).astype(np.int32), summed.astype(np.float64))
-
-
-def among(members: Collection[int], ties: Mapping[int, Mapping[int, float]]) -> Graph:
-    """The graph of ties within a group of entities, in the order of the group."""
-    place = {member: at for at, member in enumerate(members)}
-    lines = [
-        (place[one], place[other], weight)
-        for one in members
-        for other, weight in ties[one].items()
-        if other in place and place[one] < place[other]
-    ]
-    first, second, weights = zip(*lines, strict=True) if lines else ((), (), ())
-    return make_graph(
-        np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(weights, dtype=float), len(place)
-    )
 
 
 def induced(graph: Graph, nodes: NDArray[np.int64]) -> Graph:

@@ -25,7 +25,6 @@ class Branch:
     level: int
     parent: int
     members: NDArray[np.int64]
-    total: float
     inside: float
 
 
@@ -72,12 +71,8 @@ def _branches(
     count = int(labels.max()) + 1
     rows = part.rows()
     same = labels[rows] == labels[part.indices]
-    totals = np.bincount(labels[rows], part.weights, count)
     insides = np.bincount(labels[rows[same]], part.weights[same], count) / 2
     tree.strengths[nodes] = np.bincount(rows[same], part.weights[same], len(part))
     order = np.argsort(labels, kind="stable")
     groups = np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1])
-    return [
-        (Branch(level, parent, nodes[local], float(totals[label]), float(insides[label])), local)
-        for label, local in enumerate(groups)
-    ]
+    return [(Branch(level, parent, nodes[local], float(insides[label])), local) for label, local in enumerate(groups)]

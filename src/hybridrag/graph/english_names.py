@@ -9,12 +9,13 @@ from typing import NamedTuple
 from hybridrag.graph.english_tokens import Token
 from hybridrag.graph.mentions import Context
 from hybridrag.graph.words import (
-    COMMON_NOUNS,
+    DAYS,
     DEMONYMS,
     EVENT_HEADS,
     GENERIC_CAPITALS,
     LEGAL_FORMS,
     MILITARY,
+    MONTHS,
     OFFICES,
     ORGANISATION_HEADS,
     PARTICLES,
@@ -38,6 +39,7 @@ _NICKNAME_GAPS = frozenset({' "', '" ', " “", "” ", " '", "' "})
 _MAX_RUN = 12
 _MAX_SMALL_WORDS = 2
 _YEAR_DIGITS = 4
+_WRAPPED = 40  # characters of a line that is wrapped; those of lists and addresses are shorter
 
 
 def _joins(text: str, left: Token, right: Token) -> bool:
@@ -47,7 +49,10 @@ def _joins(text: str, left: Token, right: Token) -> bool:
     gap = text[left.end : right.start]
     if left.possessive:
         gap = gap.lstrip("'’s")
-    if gap in {" & ", "-", "–"} or (gap.isspace() and "\n\n" not in gap):
+    if "\n" in gap:
+        # A name goes on over the end of a line only where running text was wrapped, not from one cell to the next.
+        return gap.isspace() and "\n\n" not in gap and left.end - text.rfind("\n", 0, left.end) > _WRAPPED
+    if gap in {" & ", "-", "–"} or gap.isspace():
         return True
     if gap.strip() == ".":
         return len(left.text) == 1 or left.low in _DOTTED_BEFORE
@@ -61,7 +66,7 @@ def runs(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """
     at = 0
     while at < len(tokens):
-        if not tokens[at].is_name_like:
+        if not tokens[at].is_name_like or _is_month(tokens, at):
             at += 1
             continue
         end = _run_end(text, tokens, at)
@@ -95,10 +100,16 @@ def _step(text: str, tokens: Sequence[Token], start: int, end: int) -> int:
     if not _joins(text, left, token):
         return 2 if _is_nickname(text, tokens, end) else 0
     if token.is_name_like:
-        return 1
+        return int(not _is_month(tokens, end))
     if token.text.isdecimal():
         return int(len(token.text) < _YEAR_DIGITS and left.low not in DEMONYMS and left.low != "top")
     return _over_small_words(text, tokens, start, end)
+
+
+def _is_month(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word is the month of a date, by the number beside it: "5 Aug Seahouses"."""
+    beside = tokens[max(0, at - 1) : at] + tokens[at + 1 : at + 2]
+    return tokens[at].low in MONTHS and any(token.text[0].isdigit() for token in beside)
 
 
 def _is_nickname(text: str, tokens: Sequence[Token], at: int) -> bool:
@@ -186,9 +197,16 @@ def names(text: str, tokens: Sequence[Token], around: Surroundings) -> Iterator[
         run, confidence = _without_opener(tokens[start:end], around)
         for part in _parts(run):
             name = _without_loose_ends(part)
-            if not name or (len(name) == 1 and name[0].low in _NOT_ALONE):
+            if not name or (len(name) == 1 and _names_nothing(name[0].low)):
                 continue
             yield name, _confidence(text, name, around) if confidence == UNSURE else confidence
+
+
+def _names_nothing(low: str) -> bool:
+    """Words that are no name by themselves, the days of the week, and "I've" and the like."""
+    contracted = re.split("['’]", low)
+    pronoun = len(contracted) > 1 and len(contracted[0]) > 1 and contracted[0] in SENTENCE_OPENERS
+    return low in _NOT_ALONE or low.removesuffix("s") in DAYS or low in MONTHS or pronoun or contracted[0] == "i"
 
 
 def _without_opener(tokens: Sequence[Token], around: Surroundings) -> tuple[Sequence[Token], float]:
@@ -198,7 +216,7 @@ def _without_opener(tokens: Sequence[Token], around: Surroundings) -> tuple[Sequ
     if not first.opens or not first.is_name_like:
         return tokens, SURE
     known = low in around.inside or (len(tokens) > 1 and low in _OPENS_NAMES) or _is_of_title(tokens, around)
-    if low in SENTENCE_OPENERS or (not known and (low in around.small or low in COMMON_NOUNS)):
+    if low in SENTENCE_OPENERS or (not known and low in around.small):
         return tokens[1:], SURE
     return tokens, SURE if known or len(tokens) > 1 else UNSURE
 

@@ -30,10 +30,11 @@ _POSSESSIVE = re.compile(r"[’']s$", re.IGNORECASE)
 # "Oscar-nominated", "Paris-based": the name ends at the hyphen; "Yuen Woo-ping" goes on.
 _HYPHEN_TAIL = re.compile(
     r"[-‐](?:[a-z]+ed|[a-z]{2,}ing|based|born|style|type|like|era|led|wide|run|built|made|only|free|level|class|"
-    r"century|year|old|time|line|language|area)$"
+    r"century|year|old|time|line|language|area|san|sama|kun|chan|sensei)$"
 )
 _LOOK_BACK = 24  # characters; marks before a word are few
-_OPENING_MARKS = "\"“‘'([-*•#>–—|: \t\n"
+_OPENING_MARKS = "\"“‘'([-*_•#>–—|: \t\n"
+_NUMBERED = re.compile(r"[\s#>*_-]*\(?(?:\d{1,3}|[a-z])[.)]")
 
 
 def tokens_of(text: str) -> list[list[Token]]:
@@ -72,4 +73,7 @@ def _opens(text: str, at: int, sentence: int) -> bool:
     before = text[max(sentence, at - _LOOK_BACK) : at]
     stripped = before.rstrip(_OPENING_MARKS)
     gap = before[len(stripped) :]
-    return not stripped or any(mark in gap for mark in '\n:"“')
+    if not stripped or any(mark in gap for mark in '\n:"“|•'):
+        return True
+    emphasised = stripped[-1] in ".!?" and any(mark in gap for mark in "*_")  # "**3 May.** Bought boots."
+    return emphasised or _NUMBERED.fullmatch(stripped.rpartition("\n")[2]) is not None

@@ -18,7 +18,7 @@ from hybridrag.types.extraction import ChunkGraph, Fact
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Grows whenever the same text would give other names or facts: indexes written before are rebuilt."""
 
 

@@ -22,7 +22,7 @@ from hybridrag.graph.guess_type import (
     with_guess,
 )
 from hybridrag.graph.link import plain_title
-from hybridrag.graph.marks import Span, addresses, code_terms, context_mentions, dates, is_inside
+from hybridrag.graph.marks import Span, addresses, code_terms, context_mentions, dates, is_inside, labels
 from hybridrag.graph.mentions import AliasRecord, Context, Extraction, Mention, Source, without_overlaps
 from hybridrag.graph.names import name_key
 from hybridrag.graph.words import (
@@ -88,7 +88,7 @@ def extract_english(text: str, context: Context) -> Extraction:
 
     "Apple Inc. hired John Smith in Paris." -> Apple Inc. (organisation), John Smith (person), Paris (place)
     """
-    skip = addresses(text)
+    skip = addresses(text) + labels(text)
     found = [*code_terms(text, skip), *quotations(text, skip)]
     rows = tokens_of(text)
     around = survey(rows, context)
@@ -101,7 +101,7 @@ def extract_english(text: str, context: Context) -> Extraction:
     found.extend(context_mentions(text, context))
     kept = without_overlaps(found)
     records = [record for record, *_ in short_forms] + list(also_known_as(text, kept))
-    mentions = _typed(text, kept, records)
+    mentions = _typed(text, kept, records, around.small)
     whole = _under_whole_names(mentions, context)
     return Extraction(tuple(whole), tuple(sorted(records, key=lambda it: (it.start, it.end))))
 
@@ -117,11 +117,11 @@ def _row_mentions(text: str, tokens: Sequence[Token], around: Surroundings, take
             yield Mention(name, name_key(name), EntityType.OTHER, start, end, confidence, Source.NAME)
 
 
-def _typed(text: str, mentions: list[Mention], records: list[AliasRecord]) -> list[Mention]:
+def _typed(text: str, mentions: list[Mention], records: list[AliasRecord], small: frozenset[str]) -> list[Mention]:
     """Each mention with the best guess that any place of its name or alias in the chunk gives."""
     best: dict[str, Guess] = {}
     for mention in mentions:
-        guess = _guess(text, mention)
+        guess = _guess(text, mention, small)
         if guess.strength > best.get(mention.key, UNKNOWN).strength:
             best[mention.key] = guess
     share_between_aliases(best, records)
@@ -129,10 +129,10 @@ def _typed(text: str, mentions: list[Mention], records: list[AliasRecord]) -> li
     return [with_guess(mention, best.get(mention.key)) for mention in mentions]
 
 
-def _guess(text: str, mention: Mention) -> Guess:
+def _guess(text: str, mention: Mention, small: frozenset[str]) -> Guess:
     if mention.source in {Source.CODE, Source.DATE}:
         return Guess(mention.type, FORM)
-    guess = guess_english(text, mention.start, mention.end)
+    guess = guess_english(text, mention.start, mention.end, small=small)
     if mention.source is Source.QUOTE and guess.strength != SAID:
         return Guess(EntityType.WORK, SAID)  # "The Old House" in quotation marks is no house
     return guess if guess.strength else Guess(mention.type, NOTHING)
@@ -170,9 +170,8 @@ def _chains(text: str, mentions: list[Mention]) -> Iterator[list[Mention]]:
 
 def _under_whole_names(mentions: list[Mention], context: Context) -> Iterator[Mention]:
     """Mentions with a family name or first name alone under the one whole name that it can stand for."""
-    titled = [name_key(plain_title(context.title))] if context.title else []
-    persons = [mention.key for mention in mentions if mention.type is EntityType.PERSON]
-    whole = {key for key in titled + persons if _may_be_person(key)}
+    persons = {mention.key for mention in mentions if mention.type is EntityType.PERSON}
+    whole = {key for key in persons | _named_by_title(context) if _may_be_person(key)}
     for mention in mentions:
         owners = [key for key in whole if mention.key in {key.split(" ")[0], key.split(" ")[-1]}]
         open_type = mention.type in {EntityType.PERSON, EntityType.OTHER} or mention.type_strength <= HINTED
@@ -180,6 +179,12 @@ def _under_whole_names(mentions: list[Mention], context: Context) -> Iterator[Me
             yield replace(mention, key=owners[0], type=EntityType.PERSON)
         else:
             yield mention
+
+
+def _named_by_title(context: Context) -> set[str]:
+    """The key of a title that is written like a name: "Ann Lee", not "Leave and absence"."""
+    title = plain_title(context.title or "")
+    return {name_key(title)} if all(word[0].isupper() for word in title.split()) else set()
 
 
 def _may_be_person(key: str) -> bool:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybridrag.graph.aliases import acronyms, bracket_aliases
+from hybridrag.graph.aliases import acronyms, bracket_aliases, is_common_word
 from hybridrag.graph.guess_type import FORM, HINTED, SAID, UNKNOWN, Guess, share_between_aliases, with_guess
 from hybridrag.graph.japanese_names import Kind, Name, Word, names, runs, words_of
 from hybridrag.graph.japanese_words import ENDING_TYPES, GENERIC_ALONE, ROLE_TYPES
-from hybridrag.graph.marks import Span, addresses, code_terms, context_mentions, dates, is_inside
+from hybridrag.graph.marks import Span, addresses, code_terms, context_mentions, dates, is_inside, labels
 from hybridrag.graph.mentions import AliasKind, AliasRecord, Context, Extraction, Mention, Source, without_overlaps
 from hybridrag.graph.names import name_key
 from hybridrag.language.morphemes import morphemes
@@ -30,12 +30,19 @@ def extract_japanese(text: str, context: Context) -> Extraction:
 
     "株式会社青空の山田太郎氏" -> 株式会社青空 (organisation), 山田太郎 (person)
     """
+    named_by_form = labels(text)
     skip = addresses(text)
     words = words_of(morphemes(text))
     guesses: dict[str, Guess] = {}
     days = list(dates(text, skip, japanese=True))
-    found = [*code_terms(text, skip), *days]
-    named = [it for it in _all_names(text, _without(words, days)) if not is_inside(it.start, it.end, skip)]
+    found = [*code_terms(text, skip + named_by_form), *days]
+    named = [
+        it
+        for it in _all_names(text, _without(words, days))
+        if not is_inside(it.start, it.end, skip)
+        # 真壁：15.6型にする: who speaks is no field of a form
+        and (it.guess.type is EntityType.PERSON or not is_inside(it.start, it.end, named_by_form))
+    ]
     found.extend(_mention(text, name, guesses) for name in named)
     found.extend(_quotations(text, skip, guesses))
     short_forms = list(acronyms(text, skip))
@@ -98,11 +105,14 @@ def _quotations(text: str, skip: list[Span], guesses: dict[str, Guess]) -> Itera
         if is_inside(*match.span(), skip) or not name.strip() or (group > 1 and _SENTENCE_INSIDE.search(name)):
             continue
         key = name_key(name)
+        if group > 1 and is_common_word(name):
+            continue  # 「その他」, 「砂」: a word that is set off
         role = _role_before(text, match.start())
         ending = next((ENDING_TYPES[name[-size:]] for size in range(6, 0, -1) if name[-size:] in ENDING_TYPES), None)
         kind = role or (ending if group > 1 else None) or EntityType.WORK
         if key and name not in GENERIC_ALONE:
-            guesses[key] = Guess(kind, FORM if role else SAID)
+            # 『』 set off titles; 「」 set off whatever is said or called so.
+            guesses[key] = Guess(kind, FORM if role else SAID if group == 1 or kind is not EntityType.WORK else HINTED)
             yield Mention(name, key, kind, start, start + len(name), QUOTE_CONFIDENCE, Source.QUOTE)
 
 

@@ -94,6 +94,8 @@ _INITIALS = re.compile(r"(?:^|\s)[A-Z]\.?(?=\s)")
 _BORN = re.compile(
     r"\s*,?\s*\(?\s*(?:born|died|b\.|d\.|née)\b|\s*\((?:[^()]{0,40}\D)?1\d{3}\s?[–-]\s?(?:[^()]{0,30}\D)?[12]\d{3}\)"
 )
+_ADDRESSED = re.compile(r"\s*<[^<>\s]+@[^<>\s]+>|[-‐](?:san|sama|kun|chan|sensei)\b")
+_CODE = re.compile(r"(?=\D*\d)(?=[^A-Z]*[A-Z])[A-Z0-9]+(?:[-./_][A-Za-z0-9]+)*")
 _IS_A = re.compile(
     r"\s*(?:\([^()]{0,80}\))?(?:\s+(?:is|was|are|were|became|remains)|,)\s+(?:also\s+)?(?:an?|the|one\s+of\s+the)\s+"
 )
@@ -104,14 +106,14 @@ _PHRASE_ENDS = word_set(
 _PLACE_FIRST = word_set(
     "mount lake fort cape port north south east west upper lower san santa los las northern southern"
 )
-_SURE_PREPOSITIONS = word_set("in near at")
+_SURE_PREPOSITIONS = word_set("in near")
 _DIRECTIONS = word_set("north south east west northeast northwest southeast southwest outskirts parts part side")
 _STAGE = word_set("starred appeared role roles debut featured acted seen performed part song songs")
 _PERSON_STYLES = STYLES - word_set("brother sister father count major general")
 
 
-def guess_english(text: str, start: int, end: int) -> Guess:
-    """The best guess for `text[start:end]` in its place.
+def guess_english(text: str, start: int, end: int, *, small: frozenset[str] = frozenset()) -> Guess:
+    """The best guess for `text[start:end]` in its place; `small` are words that stand elsewhere without a capital.
 
     "University of Tokyo" -> (organisation, FORM), "the film Wet Blanket" -> (work, SAID), "to Guri" -> (place, HINTED)
     """
@@ -127,12 +129,13 @@ def guess_english(text: str, start: int, end: int) -> Guess:
         _by_form(name, words),
         _by_word_before(words, cues),
         _by_birth(text, end),
+        _by_address(text, end, before),
         _by_phrase(text, end, before),
         _by_word_after(text, end, before),
     ):
         if guess.strength:
             return guess
-    return _by_hint(text, words, before, start, end)
+    return _by_hint(text, words, before, start, end, small)
 
 
 def _by_role_before(before: list[str]) -> Guess:
@@ -191,6 +194,12 @@ def _by_birth(text: str, end: int) -> Guess:
     return Guess(EntityType.PERSON, SAID) if _BORN.match(text, end) else UNKNOWN
 
 
+def _by_address(text: str, end: int, before: list[str]) -> Guess:
+    """As people write to one another: "Ann Lee <ann@example.org>", "Dear Ann", "Ann-san"."""
+    written_to = bool(before) and before[-1] in {"Dear", "Hi", "Hello"}
+    return Guess(EntityType.PERSON, SAID) if written_to or _ADDRESSED.match(text, end) else UNKNOWN
+
+
 def _by_phrase(text: str, end: int, before: list[str]) -> Guess:
     """By what it is said to be: "X is a singer", "X, the capital of Y"."""
     said = _IS_A.match(text, end)
@@ -225,7 +234,7 @@ def _role_in(phrase: str) -> EntityType | None:
     return found
 
 
-def _by_hint(text: str, words: list[str], before: list[str], start: int, end: int) -> Guess:
+def _by_hint(text: str, words: list[str], before: list[str], start: int, end: int, small: frozenset[str]) -> Guess:
     last = before[-1] if before else ""
     telling = [word for word in words if word not in PARTICLES]
     if last in PLACE_PREPOSITIONS and text[start - 1 : start] == " " and len(telling) <= 2:
@@ -233,12 +242,15 @@ def _by_hint(text: str, words: list[str], before: list[str], start: int, end: in
     listed = text[start - 2 : start] == ", " and last[:1].isupper() and text[end : end + 1] in {",", ".", ")", ";"}
     if listed and len(telling) == 1:
         return Guess(EntityType.PLACE, HINTED)
-    if text[start:end].isupper() and end - start > 2:
-        return Guess(EntityType.ORGANISATION, HINTED)  # most capitals that stand for themselves are bodies: NASA, BBC
+    if _CODE.fullmatch(text, start, end) or (text[start:end].isupper() and end - start > 2):
+        # Most capitals that stand for themselves are bodies: NASA, BBC. What QM-LN2 or E42 number, nothing tells.
+        coded = any(char.isdigit() for char in text[start:end])
+        return Guess(EntityType.CONCEPT if coded else EntityType.ORGANISATION, HINTED)
     if last in {"the", "The"} and len(telling) > 1 and words[-1].endswith("s"):
         return Guess(EntityType.ORGANISATION, HINTED)  # the Minnesota Vikings
     letters = all(word.replace("-", "").replace("'", "").isalpha() for word in words)
-    if 2 <= len(telling) <= 3 and letters and last not in {"the", "The"} and not set(words) & (CONNECTORS - PARTICLES):
+    plain = set(words) & ((CONNECTORS - PARTICLES) | small)
+    if 2 <= len(telling) <= 3 and letters and last not in {"the", "The"} and not plain:
         # Two or three capitalised words without any cue are most often a person.
         return Guess(EntityType.PERSON, HINTED)
     return UNKNOWN

@@ -11,6 +11,7 @@ from hybridrag.graph.guess_type import FORM, HINTED, UNKNOWN, Guess
 from hybridrag.graph.japanese_words import (
     DEICTIC,
     ENDING_TYPES,
+    FORMAL_NOUNS,
     GENERIC_ALONE,
     HONORIFICS,
     KATAKANA_ENDINGS,
@@ -19,6 +20,7 @@ from hybridrag.graph.japanese_words import (
     ROLE_TYPES,
     ROYAL,
     STRONG_ENDINGS,
+    UNITS,
 )
 from hybridrag.language.morphemes import Morpheme
 from hybridrag.types.graph import EntityType
@@ -70,6 +72,9 @@ _ORIGIN = re.compile(
     r"([ァ-ヺー]{3,}|日本|中国|韓国|米国|英国)(?:人|語|軍人)"
 )  # イタリア人: one word to the dictionary
 _ALL_KANJI = re.compile(r"[一-鿿々]{4,}$")
+_KANJI_NAME = re.compile(r"[一-鿿々ヶケ]{1,4}$")
+_HIRAGANA = re.compile(r"[ぁ-ゖー]+$")
+_DIGIT = re.compile(r"\d")
 _NUMBER_NAMES = frozenset("一二三四五六七八九十")
 _DOTS = frozenset("・･·=＝゠")
 _LATIN_MARKS = frozenset("-‐&'’.!?+/")
@@ -142,8 +147,10 @@ def runs(text: str, words: Sequence[Word]) -> Iterator[list[Word]]:
 
 
 def _joins(text: str, left: Word, right: Word) -> bool:
-    """Side by side, or letters parted by a space: Joel Andryc."""
+    """Side by side, or parted by a space: Joel Andryc, 大槻 隆."""
     gap = text[left.end : right.start]
+    if gap in {" ", "\u3000"} and _KANJI_NAME.match(left.surface):
+        return right.given_name and (left.kind is Kind.PERSON or left.kind is Kind.PLACE)
     return not gap or (gap == " " and all(_LATIN.match(it.surface) for it in (left, right)))
 
 
@@ -189,6 +196,10 @@ def _pieces(run: Sequence[Word]) -> Iterator[Sequence[Word]]:
     for at, word in enumerate(run):
         ends = at > start and word.kind in {Kind.SUFFIX, Kind.NOUN} and _ends_name(run, start, at)
         if ends:
+            if word.surface in HONORIFICS:
+                yield run[start : at + 1]  # who it honours is a person
+                start = at + 1
+                continue
             # キューバ国内: what stands inside or outside is the country, not its 国.
             yield run[start : at - (word.surface in {"内", "外"} and run[at - 1].surface == "国")]
             start = at + 1
@@ -225,7 +236,7 @@ def _piece_names(piece: list[Word], *, honoured: bool) -> Iterator[Name]:
     whole = "".join(word.surface for word in piece)
     ending = _whole_ending(piece, whole)
     origin = _ORIGIN.match(whole)
-    if piece[0].surface in LEGAL_FORMS and len(piece) > 1:
+    if len(piece) > 1 and (piece[0].surface in LEGAL_FORMS or piece[-1].surface in LEGAL_FORMS):
         yield _name(piece, SURE, Guess(EntityType.ORGANISATION, FORM))
     elif origin and len(piece) <= 2:
         yield Name(piece[0].start, piece[0].start + origin.end(1), SURE, Guess(EntityType.PLACE, FORM))
@@ -348,7 +359,7 @@ def _is_nothing(stretch: Sequence[Word], piece: Sequence[Word], first: int) -> b
     letters = [word.surface for word in stretch if word.kind is Kind.LATIN]
     counted = stretch[0].kind is Kind.NUMBER or (first > 0 and piece[first - 1].kind is Kind.NUMBER)
     unit = counted and len(letters) == 1 and len(letters[0]) <= 3 and letters[0][1:].islower()
-    return surface in GENERIC_ALONE or len(surface) == 1 or unit
+    return surface in GENERIC_ALONE or len(surface) == 1 or unit or surface in UNITS
 
 
 def _place_first(piece: Sequence[Word], first: int) -> Iterator[Name]:
@@ -386,15 +397,17 @@ def _proper_guess(stretch: Sequence[Word], cued: EntityType | None, *, honoured:
 def _foreign_guess(stretch: Sequence[Word], *, dotted: bool) -> Guess:
     first, last = stretch[0], stretch[-1]
     if first.kind is Kind.LATIN:
-        if len(stretch) > 1 and last.kind is not Kind.LATIN:
-            return Guess(EntityType.ORGANISATION, HINTED)  # ASローマ, JR九州
+        coded = any(word.kind is Kind.NUMBER or _DIGIT.search(word.surface) for word in stretch)
+        if coded or (len(stretch) > 1 and last.kind is not Kind.LATIN):
+            # ASローマ, JR九州; what T-500 or E42 number, nothing tells
+            return Guess(EntityType.CONCEPT if coded else EntityType.ORGANISATION, HINTED)
         if len(stretch) > 1 and all(word.surface.isalpha() for word in stretch):
             return UNKNOWN  # Joel Andryc, Devolver Digital
         plain = first.surface.isupper() and not any(char.isdigit() for char in last.surface)
         return Guess(EntityType.ORGANISATION if plain else EntityType.PRODUCT, HINTED)
     if dotted and any(word.kind is Kind.PLACE for word in stretch):
         return Guess(EntityType.ORGANISATION, HINTED)
-    if dotted or last.kind is Kind.FOREIGN:
+    if dotted:
         return Guess(EntityType.PERSON, HINTED)
     return Guess(EntityType.ORGANISATION, HINTED) if first.kind is Kind.PROPER else UNKNOWN
 
@@ -402,11 +415,16 @@ def _foreign_guess(stretch: Sequence[Word], *, dotted: bool) -> Guess:
 def _terms(piece: Sequence[Word], whole: str, ending: EntityType | None) -> Iterator[Name]:
     """Common nouns: a body or event by its ending, else a term."""
     start = 0
-    while start < len(piece) and piece[start].kind in {Kind.NUMBER, Kind.SUFFIX, Kind.PREFIX, Kind.DOT}:
+    while start < len(piece) and (
+        piece[start].kind in {Kind.NUMBER, Kind.SUFFIX, Kind.PREFIX, Kind.DOT} or piece[start].surface in FORMAL_NOUNS
+    ):
         if ending and piece[start].surface == "第":
             break
         start += 1
-    kept = piece[start:]
+    end = len(piece)
+    while end > start + 1 and _HIRAGANA.match(piece[end - 1].surface):
+        end -= 1  # 自己負担なし, 世帯ごと
+    kept = piece[start:end]
     if not kept:
         return
     whole = "".join(word.surface for word in kept)
@@ -418,7 +436,8 @@ def _terms(piece: Sequence[Word], whole: str, ending: EntityType | None) -> Iter
 
 
 def _is_term(piece: Sequence[Word]) -> bool:
-    return len(piece) > 1 or piece[0].kind is Kind.KATAKANA or bool(_ALL_KANJI.match(piece[0].surface))
+    # A katakana word alone that the dictionary has is a word of every text: オプション, メニュー.
+    return len(piece) > 1 or bool(_ALL_KANJI.match(piece[0].surface))
 
 
 def _makes_name(piece: Sequence[Word], whole: str) -> bool:

@@ -164,5 +164,13 @@ STRONG_ENDINGS = word_set(
     """
 )
 """Make a name of common nouns: 国防省, 保守党. Behind other endings common nouns are just that: 寄宿制学校."""
+UNITS = word_set(
+    "mm cm km mg kg ml mL cl dl kl ha kW kWh MW Wh Hz kHz MHz GHz KB MB GB TB kB px dpi rpm ppm hPa kPa MPa dB"
+)
+"""Signs of units, which stand behind numbers: a closed class."""
+FORMAL_NOUNS = word_set(
+    "こと もの ところ とおり ため うち ほか まま はず わけ つもり よう ごと たび あと とき さい かた ほう"
+)
+"""Mean nothing by themselves: a closed class."""
 DEICTIC = word_set("同 当 各 両 本 諸 全 某 他 該 毎")
 """Make any name before which they stand a reference to something said before: 同大学."""

@@ -381,14 +381,17 @@ class KnowledgeGraph:
         self._graph.decide(norm, "", "split")
 
     def decisions(self) -> list[tuple[str, str, str]]:
-        """What people merged and split: `(name, other, kind)`."""
-        return self._graph.decisions()
+        """What people merged and split: `(name, other, kind)`, of names that this caller may see."""
+        decided = self._graph.decisions()
+        norms = {norm for *pair, _ in decided for norm in pair if norm}
+        seen = self._graph.entity_keys(sorted(norms), filters=self._filters) if self._filters else norms
+        return [row for row in decided if all(not norm or norm in seen for norm in row[:2])]
 
     def merges(self, name: str | EntityId) -> list[tuple[str, str, str, ChunkId | None]]:
         """Why the names of an entity are one: `(name, other, why, chunk)`, each as names are compared.
 
         A text says it (`acronym`, `also_known_as`, `reading`, `script`, with the chunk), or the `spelling` does, or
-        people did (`decision`). `split` takes a name out of all of it.
+        one is the `short_form` of the other, or people did (`decision`). `split` takes a name out of all of it.
 
         Raises:
             NotFound: there is no such entity that this caller may see.
@@ -428,7 +431,7 @@ class KnowledgeGraph:
 
     def _key_of(self, name: str | EntityId) -> int | None:
         if isinstance(name, EntityId):
-            return self._graph.key_of_entity(name)
+            return self._graph.key_of_entity(name, filters=self._filters)
         norm = name_key(name)
         return self._graph.entity_keys([norm], filters=self._filters).get(norm)
 

@@ -29,6 +29,16 @@ _IDENTIFIER = re.compile(
     r")(?![\w-])",
     re.ASCII,
 )
+_CELL_LABEL = re.compile(r"(?:^|(?<=\| ))(?P<label>[^|\n]{1,60}?)[:：](?=\s|$)", re.MULTILINE)
+_LINE_LABEL = re.compile(
+    r"^[ \t>*_#・■◆○●-]*(?P<label>[^\W\d_][^\n:：|。.!?！？]{0,30}?)[*_]*(?:[:：](?=[\s*_])|：)", re.MULTILINE
+)
+_TABLE_HEAD = re.compile(
+    r"^[^\n]+\|[^\n]*(?=\n\|?[ \t]*:?-{3,})"  # Markdown: a line of dashes follows
+    r"|^(?P<first>[^|\n]{1,60}) \|[^\n]+(?=\n(?P=first): )",  # a table written out: "a | b", then "a: 1 | b: 2"
+    re.MULTILINE,
+)
+_LABEL_WORDS = 4
 MIN_CODE = 2
 CODE_CONFIDENCE = 0.8
 DATE_CONFIDENCE = 0.9  # as a name: of a year and an event with that year, the longer wins
@@ -43,11 +53,11 @@ _DATE = re.compile(
     rf"\b{_DAY}(?:\s+of)?\s+{_MONTH},?(?:\s+{_YEAR}\b)?"
     rf"|\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?"
     rf"|\b{_MONTH},?\s+{_YEAR}\b"
-    rf"|(?:(?<=in )|(?<=since )|(?<=until )|(?<=till )|(?<=from )|(?<=during )|(?<=early )|(?<=late )){_MONTH}\b"
+    rf"|(?<=[a-z,;(] ){_MONTH}\b(?! [A-Z])"
     rf"|\b{_YEAR}-\d{{2}}(?:-\d{{2}})?\b"
     rf"|\b\d{{1,2}}/\d{{1,2}}/(?:\d{{2}}|{_YEAR})\b"
     rf"|\b(?:the\s+)?(?:(?:early|mid|late)[- ])?(?:{_YEAR}s|\d{{1,2}}(?:st|nd|rd|th)(?:[- ]|\s+)century)\b"
-    rf"|(?<![\d.,:$€£¥]){_YEAR}(?:[–-]\d{{2}}(?!\d))?(?![\d%]|[.,:]\d)"
+    rf"|(?<![\d.,:$€£¥])(?:{_YEAR}(?<!1[0-4]\d\d)|(?<=[a-z,(] )1[0-4]\d\d\b)(?:[–-]\d{{2}}(?!\d))?(?![\d%]|[.,:]\d)"
     r"(?!\s?(?:km|kg|m|cm|mm|people|inhabitants|employees|students|copies|miles|feet|votes|dollars|yen|人|円|個|件|名|台|本|回|万|億)\b)"
 )
 _ERAS = (
@@ -72,6 +82,25 @@ def addresses(text: str) -> list[Span]:
     "see https://example.org" -> [(4, 23)]
     """
     return [match.span() for pattern in (_FENCE, _ADDRESS) for match in pattern.finditer(text)]
+
+
+def labels(text: str) -> list[Span]:
+    """Where the columns of tables and the fields of forms are called, which name nothing that the text speaks of.
+
+    "Part no.: QM-1 | Lead time: 5" -> "Part no.", "Lead time"; "From: Ann Lee" -> "From"
+    """
+    found = [match.span() for match in _TABLE_HEAD.finditer(text)]
+    for match in _CELL_LABEL.finditer(text):
+        end = text.find("\n", match.end())
+        if " | " in text[text.rfind("\n", 0, match.start()) + 1 : len(text) if end < 0 else end]:
+            found.append(match.span("label"))
+    for match in _LINE_LABEL.finditer(text):
+        words = match["label"].split()
+        # What stands with a capital inside a sentence too is a name: "Kwame: I will do it."
+        is_name = len(words) == 1 and re.search(rf"[a-z,;] {re.escape(words[0])}\b", text)
+        if len(words) <= _LABEL_WORDS and not is_name and not any(word[0].isupper() for word in words[1:]):
+            found.append(match.span("label"))
+    return found
 
 
 def code_terms(text: str, skip: list[Span]) -> Iterator[Mention]:

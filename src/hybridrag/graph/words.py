@@ -74,6 +74,7 @@ LEGAL_FORMS = word_set(
 
 SENTENCE_OPENERS = word_set(
     """
+    dear hello hi hey thanks thank regards cheers welcome
     about above according across additionally after afterwards again against ago all almost along already also
     although altogether always among amongst an and another any anyone anything are aren't around as at away back
     based be because become before began being below beneath beside besides best better between beyond big both but by
@@ -98,42 +99,11 @@ SENTENCE_OPENERS = word_set(
 )
 """Words that open sentences with a capital and are no names."""
 
-COMMON_NOUNS = word_set(
-    """
-    access account activities actor actors actress adaptation aircraft album albums analysis animals answer area areas
-    army art article artist artists attack attempts audience audiences author authors award awards band bands battle
-    beginning birth board book books boys building buildings business capital career cases cast century challenge
-    changes chapter character characters child children cities city civil class classes climate club coach coaches
-    college common community companies company construction contact contemporary control copies council countries
-    country courses court critic critics culture customers data date daughter day days death decades demand design
-    details development director directors distribution district doctors early economy education efforts election
-    employees engineers environment episode episodes errors estimates events evidence example examples experience
-    experts family fans farmers father features female film filming filmmaker films fire fishing food football forces
-    form friends funding future game games gender girls god government governments group groups guests head health
-    help high historian historians history home hotel house houses human husband images income independent industry
-    information inhabitants interest investigation investors islands issues item items job jobs journalists key king
-    knowledge land language languages law lead leaders legend level life lightning line list literature location love
-    lyrics male man management manager manufacturing map marketing marriage material matches media medical meeting
-    member members men merger messages methods military mining mission model models modern money mother mountain
-    municipalities music musicians musical names nature neighbors network news night note notes novel number officials
-    oil option order organizations original owners owner painting parents participants parts party patients
-    performance performances period photographs place places plan planning plans plans plants play player players plot
-    police politics popular population power present press principal prisoners problems process producer producers
-    production products professor profits programming programs progress project projects public publication pupils
-    qualification questions race radio railway ratings reaction reactions reason reasons reception recording records
-    references registration related relations release religion reports representatives research researchers residents
-    response results retired review reviewers reviews rights river role rules sales school schools science scientists
-    scores season section security series service services settlement share shareholders ships short single sister
-    site sixteen size small social society soldiers son song songs sound source sources space speakers species sports
-    staff star start state statement states station stations statistics step stories story strong structure student
-    students studies study style subject success support survivors teachers team teams technology television term
-    tests text theme time times tickets title total tourism town traces track tracks trade trading traffic training
-    transport travel travelers treatment trees troops type types university use users value version versions video
-    village villagers villages visitors voters votes voting war warning water weather website wife wind winner winners
-    winning woman women work workers working works world writer writers writing year years young youth
-    """
+DAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+MONTHS = word_set(
+    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
+    "sep sept oct nov dec"
 )
-"""Nouns that open sentences without an article and are no names."""
 
 PARTICLES = word_set(
     """

@@ -24,6 +24,7 @@ from hybridrag.language.analyse import Text, analyse, analyse_normalised, is_lat
 from hybridrag.language.japanese import JAPANESE_TEXT, Extra
 from hybridrag.language.normalise import fold, fold_normalised, normalise_with_offsets
 from hybridrag.language.units import MAX_TERM, Part, Role, Unit, remember
+from hybridrag.types.terms import QueryTerm
 
 ANALYSER_VERSION = 1
 """Raised whenever the same text gives other terms than before."""
@@ -41,31 +42,6 @@ class Token(NamedTuple):
     start: int
     end: int
     position: int
-
-
-class QueryTerm(NamedTuple):
-    """One thing that a query asks for.
-
-    It is there where `term` or one of `others` is, or where `parts` stand one after the other:
-
-        "getUserName"    term getusername, parts (get, user, name)
-        "e-mail"         term e-mail, parts (e, mail), others (email,)
-        "国際標準化機構"   term 国際標準化機構, parts (国際, 標準, 化, 機構)
-        "第3四半期"       term 第3四半期, parts (第, 3, 四半, 期)
-        "running"        term run, no parts
-
-    To relax it, ask for any of `words()`.
-    """
-
-    term: str
-    start: int
-    end: int
-    parts: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-    def words(self) -> tuple[str, ...]:
-        """The smallest terms: the parts in order, or the term itself."""
-        return self.parts or (self.term,)
 
 
 def tokenise(text: str) -> list[Token]:

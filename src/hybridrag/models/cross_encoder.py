@@ -19,9 +19,10 @@ from hybridrag.models.progress import Progress
 from hybridrag.models.run_onnx import open_session, open_tokenizer
 from hybridrag.models.sentence_model import CONFIG_FILE, TOKENIZER_FILE, choose_onnx, max_tokens_of, read_settings
 from hybridrag.models.unit_vectors import map_threads, usable_threads
-from hybridrag.protocols import Candidate, Question, Reranking
+from hybridrag.protocols import Question, Reranking
 from hybridrag.result import Err, Ok, Result
 from hybridrag.types.base import Float32Array
+from hybridrag.types.results import Hit
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -73,7 +74,7 @@ class CrossEncoder:
         self._engine()
 
     def rerank(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """A score for each candidate that there was time for."""
         if not candidates:
@@ -89,11 +90,11 @@ class CrossEncoder:
         return Ok(Reranking(scores=tuple(scores), model=self._name))
 
     def _score(
-        self, engine: _Engine, question: str, candidates: Sequence[Candidate], deadline: float | None
+        self, engine: _Engine, question: str, candidates: Sequence[Hit], deadline: float | None
     ) -> list[float | None]:
         asked = engine.encode_question(question)
 
-        def score(batch: Sequence[Candidate]) -> list[float | None]:
+        def score(batch: Sequence[Hit]) -> list[float | None]:
             if deadline is not None and time.monotonic() >= deadline:
                 return [None] * len(batch)
             pairs = [engine.encode_pair(asked, _passage(candidate)) for candidate in batch]
@@ -200,7 +201,7 @@ class _Engine:
         return inputs
 
 
-def _passage(candidate: Candidate) -> str:
+def _passage(candidate: Hit) -> str:
     """Title and headings, each once, then the text: what the passage is about, then what it says."""
     opening = candidate.text.lstrip("# ")
     path = [part for part in (candidate.title, *candidate.headings) if part and not opening.startswith(part)]

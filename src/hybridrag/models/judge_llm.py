@@ -17,8 +17,9 @@ from hybridrag.errors import ProviderError
 from hybridrag.models.approximate_tokens import cut_text
 from hybridrag.models.clean_text import replace_halves
 from hybridrag.models.read_json import read_json_object
-from hybridrag.protocols import Candidate, Judgement, Llm, Message, Question
+from hybridrag.protocols import Judgement, Llm, Message, Question
 from hybridrag.result import Err, Ok, Result
+from hybridrag.types.results import Hit
 
 TEMPERATURE = 0.1
 """Near nothing: the same passages should be judged the same."""
@@ -69,7 +70,7 @@ Answer with one JSON object: {{"passages": [{{"passage": 1, "relevance": 0.0}}, 
 class LlmJudge:
     """Judges by any LLM; a call raises nothing, as `hybridrag.protocols.Judge` promises.
 
-    LlmJudge(llm).judge(Question("When did it open?"), [Candidate("1", "It opened in 1871.", 0.5)])
+    LlmJudge(llm).judge(Question("When did it open?"), [Hit("1", "It opened in 1871.", 0.5)])
     -> Ok(Judgement(relevance=(0.95,), sufficient=0.9))
     """
 
@@ -82,7 +83,7 @@ class LlmJudge:
         return "llm"
 
     def judge(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Judgement]:
         """What the LLM makes of the candidates, or one sentence that says why there is nothing."""
         if not candidates:
@@ -102,10 +103,10 @@ class LlmJudge:
             return Err(ProviderError(self._llm.info.provider, f"the model's judgement {cause}", status=200))
 
 
-def messages(question: str, candidates: Sequence[Candidate]) -> list[Message]:
+def messages(question: str, candidates: Sequence[Hit]) -> list[Message]:
     r"""What the LLM is asked: the rules as `system`, everything that others wrote as `user`, between marks.
 
-    messages("When?", [Candidate("1", "In 1871.", 0.5)])[1].content
+    messages("When?", [Hit("1", "In 1871.", 0.5)])[1].content
     -> 'Question:\n#3f… BEGIN\nWhen?\n#3f… END\n\nPassage 1 of 1:\n#3f… BEGIN\nIn 1871.\n#3f… END'
     """
     each = min(MAX_PASSAGE_TOKENS, MAX_PASSAGES_TOKENS // len(candidates))
@@ -172,7 +173,7 @@ def _missing(items: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in lines if line))[:MAX_MISSING]
 
 
-def _with_title(candidate: Candidate) -> str:
+def _with_title(candidate: Hit) -> str:
     return f"{candidate.title}\n{candidate.text}" if candidate.title else candidate.text
 
 

@@ -28,9 +28,10 @@ from hybridrag.models.e5_weights import BLOCK, BLOCK_BYTES, unpack_blocks
 from hybridrag.models.run_onnx import open_session
 from hybridrag.models.unigram import UnigramTokenizer
 from hybridrag.models.unit_vectors import map_threads, usable_threads
-from hybridrag.protocols import Candidate, Question, Reading, Reranking
+from hybridrag.protocols import Question, Reading, Reranking
 from hybridrag.result import Err, Ok, Result
 from hybridrag.types.base import Float32Array
+from hybridrag.types.results import Hit
 
 Size = Literal["small", "base"]
 
@@ -107,7 +108,7 @@ class Engine:
 class OwnReranker:
     """A `Reranker` and a `Reader` that needs no service, no key and no download. Calls are thread-safe.
 
-    OwnReranker().rerank(Question("首都は？"), [Candidate("1", "東京は日本の首都である。", 0.5)]) -> Ok(scores=(.98,))
+    OwnReranker().rerank(Question("首都は？"), [Hit("1", "東京は日本の首都である。", 0.5)]) -> Ok(scores=(.98,))
 
     Candidates are read in their order, several at once; when `timeout` passes, those not read have no score, and if
     none was read it is an `Err`. A passage is read up to its first 256 tokens, its title and headings before it.
@@ -135,7 +136,7 @@ class OwnReranker:
             self._engine  # noqa: B018 (a cached property that loads)
 
     def rerank(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """The probability that each candidate bears on the question."""
         answers = self.tell(question.text, candidates, timeout)
@@ -146,7 +147,7 @@ class OwnReranker:
         return Ok(Reranking(scores=tuple(scores), model=self.name))
 
     def read(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Sequence[Reading | None]]:
         """How likely each candidate bears on the question and holds its answer, and where that stands."""
         answers = self.tell(question.text, candidates, timeout)
@@ -155,9 +156,7 @@ class OwnReranker:
         pairs = zip(candidates, answers.value, strict=True)
         return Ok([None if told is None else self._reading(question.text, one, told) for one, told in pairs])
 
-    def tell(
-        self, question: str, candidates: Sequence[Candidate], timeout: float | None = None
-    ) -> Result[list[Told | None]]:
+    def tell(self, question: str, candidates: Sequence[Hit], timeout: float | None = None) -> Result[list[Told | None]]:
         """The model's own numbers for each candidate, before calibration; None for one that was not read."""
         if not candidates:
             return Ok([])
@@ -166,7 +165,7 @@ class OwnReranker:
             self.prepare()
             asked = self._engine.tokenizer.ids(replace_halves(question), limit=QUESTION_TOKENS)
 
-            def tell(candidate: Candidate) -> Told | None:
+            def tell(candidate: Hit) -> Told | None:
                 late = until is not None and time.monotonic() >= until
                 return None if late else self._told(question, asked, passage_text(candidate))
 
@@ -191,12 +190,12 @@ class OwnReranker:
                 self._known.popitem(last=False)
         return found
 
-    def _reading(self, question: str, candidate: Candidate, told: Told) -> Reading:
+    def _reading(self, question: str, candidate: Hit, told: Told) -> Reading:
         curves = self._calibration(question)
         start, end = self._stretch(question, candidate, told)
         return Reading(_logistic(curves.fit, told.fit), _logistic(curves.holds, told.holds), start, end)
 
-    def _stretch(self, question: str, candidate: Candidate, told: Told) -> tuple[int, int]:
+    def _stretch(self, question: str, candidate: Hit, told: Told) -> tuple[int, int]:
         """Where the answer stands in the candidate's own text: neither in a heading nor in the question itself."""
         text = passage_text(candidate)
         before = len(text) - len(candidate.text)
@@ -233,7 +232,7 @@ def best_span(logits: Float32Array, longest: int) -> tuple[int, int]:
     return found
 
 
-def passage_text(candidate: Candidate) -> str:
+def passage_text(candidate: Hit) -> str:
     """Title and headings, each once and on their own lines, then the text: what it is about, then what it says.
 
     title "Vue", text "It is small." -> "Vue", line break, "It is small."

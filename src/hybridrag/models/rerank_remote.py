@@ -18,8 +18,9 @@ from hybridrag.models.clean_text import replace_halves
 from hybridrag.models.remote_service import RemoteService
 from hybridrag.models.rerank_answer import RerankAnswer, Scale, looks_raw, read_answer, to_unit
 from hybridrag.models.unit_vectors import map_threads
-from hybridrag.protocols import Candidate, Question, Reranker, Reranking
+from hybridrag.protocols import Question, Reranker, Reranking
 from hybridrag.result import Err, Ok, Result
+from hybridrag.types.results import Hit
 
 MAX_TOKENS = 1000
 """Of a passage, estimated. The chunks of an index are shorter; every service's model takes at least half of it."""
@@ -162,7 +163,7 @@ class RemoteReranker:
         return self._provider.name
 
     def rerank(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """A score for each candidate, or one sentence that says why there is none."""
         if not candidates:
@@ -309,10 +310,10 @@ def load_reranker(
     )
 
 
-def passage_text(candidate: Candidate) -> str:
+def passage_text(candidate: Hit) -> str:
     """What a service reads of a candidate.
 
-    Candidate("1", "It opened in 1871.", 0.5, title="The harbour") -> "The harbour", a line break, "It opened in 1871."
+    Hit("1", "It opened in 1871.", 0.5, title="The harbour") -> "The harbour", a line break, "It opened in 1871."
     """
     title, text = candidate.title.strip(), candidate.text.strip()
     whole = text if not title or text.startswith(title) else f"{title}\n{text}"

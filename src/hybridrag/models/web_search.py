@@ -17,8 +17,9 @@ from hybridrag.language.detect import detect
 from hybridrag.models.remote_service import BEARER, RemoteService
 from hybridrag.models.web_address import Refusal, public_host
 from hybridrag.models.web_text import clean_web_text
-from hybridrag.protocols import WebPage, WebSearch
+from hybridrag.protocols import WebSearch
 from hybridrag.result import Err, Ok, Result
+from hybridrag.types.sources import WebPage
 
 MAX_QUERY_CHARS = 400
 MAX_QUERY_WORDS = 50

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hybridrag.config import SearchSettings
-from hybridrag.types.queries import QueryClassification, QueryType, SearchQuery, SearchWeights
+from hybridrag.types.queries import (
+    SINGLE_STRATEGIES,
+    QueryClassification,
+    QueryType,
+    SearchQuery,
+    SearchStrategy,
+    SearchWeights,
+)
 
 DEFAULTS = SearchSettings()
 
@@ -27,11 +34,28 @@ class Plan:
     weights: SearchWeights
     """Over the searches that run; 0 for the others, together 1."""
     candidates: int
-    """What each of them fetches."""
+    """What a page needs each of them to fetch."""
     type_from: str
     """`query` where the caller named the type, else `classifier`."""
     weights_from: str
     """`query` where the caller gave the weights, else `type`."""
+    depth: int
+    """What the searches by words and by meaning fetch."""
+    hops: int
+    """How many steps the graph is followed."""
+    searches: tuple[SearchStrategy, ...] = SINGLE_STRATEGIES
+    """Those that run for themselves: asked for, and of some weight."""
+
+    @property
+    def graph_share(self) -> float:
+        """How much the graph counts against words and meaning, as a multiple of what it usually does for this type.
+
+        local (.35/.35/.30): .35/.35/.30 -> 1; .25/.25/.50 -> 2.33; .45/.45/.10 -> .26; the graph alone -> 1
+        """
+        given, usual = self.weights.graph, DEFAULT_WEIGHTS[self.type].among(self.searches).graph
+        if given >= 1.0 or not 0.0 < usual < 1.0:
+            return 1.0
+        return given / (1.0 - given) * (1.0 - usual) / usual
 
 
 def default_weights(query_type: QueryType | None) -> SearchWeights:
@@ -67,12 +91,17 @@ def make_plan(
     query_type = query.type if named else found
     given = "weights" in query.options.model_fields_set
     weights = query.options.weights if given else settings.weights.of(query_type)
+    weights = weights.among(query.options.enabled)
+    candidates = candidates_for(query.options.offset + query.options.limit, settings.candidates_per_result)
     return Plan(
         type=query_type,
-        weights=weights.among(query.options.enabled),
-        candidates=candidates_for(query.options.offset + query.options.limit, settings.candidates_per_result),
+        weights=weights,
+        candidates=candidates,
         type_from="query" if named else "classifier",
         weights_from="query" if given else "type",
+        depth=max(settings.candidates, candidates),
+        hops=settings.walk.steps,
+        searches=tuple(search for search in query.options.enabled if weights.of(search) > 0),
     )
 
 

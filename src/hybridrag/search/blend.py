@@ -1,17 +1,18 @@
 """Merge keyword, semantic and graph evidence by their scores instead of their ranks.
 
 Words and meaning make a chunk's own score. What the question names adds to it, and a trail from the best chunks can
-lift a chunk that has no words in common with the question. A leg without evidence changes nothing.
+lift a chunk that has no words in common with the question. A search without evidence changes nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from hybridrag.search.hop import WALK, Seed, Trail, path_score
+from hybridrag.search.hop import WALK, Seed
 from hybridrag.types.queries import SearchWeights
+from hybridrag.types.results import Hit
 
 LOWEST_SHOWN = 0.3
 """What the weakest candidate is reported as: every candidate was in the first hundred of some search, and the default
@@ -20,32 +21,6 @@ LOWEST_SHOWN = 0.3
 BY_NAME_SHARE = 0.5
 """How much of a seed that is no title depends on whether the chunk itself bears on the question: with none, any
 chunk that begins with a common term came first; with all, chains without titles lost their start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blended:
-    """A chunk with what its score is made of."""
-
-    key: int
-    score: float
-    base: float
-    """From words and meaning, 0-1."""
-    seed: float = 0.0
-    """From being named by the question."""
-    path: float = 0.0
-    """From where the best chunks lead."""
-    via: str = ""
-    """What the seed or path goes through."""
-
-    @property
-    def combined(self) -> float:
-        """The score as a value from 0.3 to 1, monotone with it."""
-        return LOWEST_SHOWN + (1 - LOWEST_SHOWN) * self.score / (1 + self.score)
-
-    @property
-    def graph(self) -> float:
-        """What the graph said of it, 0-1."""
-        return min(1.0, max(self.seed, self.path))
 
 
 def stretched(scores: Mapping[int, float]) -> dict[int, float]:
@@ -112,35 +87,34 @@ def _fit(seed: Seed, own: float, place: int) -> float:
     return 1 - BY_NAME_SHARE + BY_NAME_SHARE * own if seed.by_name else 1.0
 
 
-def blend(
-    base: Mapping[int, float],
-    seeds: Sequence[Seed] = (),
-    trails: Mapping[int, Trail] | None = None,
-    *,
-    own_share: float = WALK.own_share,
-) -> list[Blended]:
-    """All candidates, best first; ties by key.
+def blend(hits: Sequence[Hit], base: Mapping[int, float], *, own_share: float = WALK.own_share) -> list[Hit]:
+    """All hits with evidence of some weight, best first; ties by key.
 
-    A chunk's score is the better of its own (base and seed) and its path's: being led to never lowers it. A path is
+    base {a: 1.0, b: 0.2}; b with a trail of .8 -> a (1.0), b (.8 * (.8 + .2 * .2) = .672)
+
+    A hit's score is the better of its own (base and seed) and its trail's: being led to never lowers it. A trail is
     worth its share of the best own score, for that is what its strength is a share of.
     """
-    trails = trails or {}
-    named = {seed.chunk_key: seed.alias for seed in seeds}
-    weights = seed_weights(base, seeds)
-    own = own_scores(base, seeds)
+    own = {hit.key: base.get(hit.key, 0.0) + hit.scores.get("seed", 0.0) for hit in hits}
     peak = max(own.values(), default=0.0) or 1.0
     blended = []
-    for key in {*own, *trails}:
-        path = peak * path_score(trails[key], base.get(key, 0.0), own_share) if key in trails else 0.0
-        via = trails[key].via if path > own.get(key, 0.0) else named.get(key, "")
+    for hit in hits:
+        if hit.key not in base and not {"seed", "trail"} & hit.scores.keys():
+            continue
+        strength = hit.scores.get("trail", 0.0)
+        trail = peak * strength * (1 - own_share + own_share * base.get(hit.key, 0.0))
+        reached = trail > own[hit.key]
+        score = max(own[hit.key], trail)
+        shown = LOWEST_SHOWN + (1 - LOWEST_SHOWN) * score / (1 + score)
         blended.append(
-            Blended(
-                key=key,
-                score=max(own.get(key, 0.0), path),
-                base=base.get(key, 0.0),
-                seed=weights.get(key, 0.0),
-                path=path,
-                via=via,
+            replace(
+                hit,
+                order=score,
+                combined=shown,
+                score=shown,
+                scores={**hit.scores, "base": base.get(hit.key, 0.0)},
+                path=hit.path if reached else tuple(filter(None, (str(hit.details.get("named", "")),))),
+                reached_by_link=reached,
             )
         )
-    return sorted(blended, key=lambda item: (-item.score, item.key))
+    return sorted(blended, key=lambda hit: (-hit.order, hit.key))

@@ -1,12 +1,25 @@
-"""Decide what to do about results that do not answer: pure decisions, carried out by the caller."""
+"""Decide what to do about results that do not answer; the loop in search.py carries it out."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+from hybridrag.config import Settings
+from hybridrag.protocols import Llm
+from hybridrag.queries.question import read_question
+from hybridrag.queries.rewrite_llm import rewrite_with_llm
+from hybridrag.result import Err
+from hybridrag.search.grade import grade, state_score
+from hybridrag.search.parallel import Leg
+from hybridrag.search.record import Note
+from hybridrag.search.rewrite import rewrite_query
+from hybridrag.search.state import SearchState
+from hybridrag.search.verify import GRACE
 from hybridrag.types.queries import QueryClassification, QueryType, SearchWeights
-from hybridrag.types.results import CorrectiveActionKind, CRAGVerdict
+from hybridrag.types.results import CorrectiveAction, CorrectiveActionKind, CRAGVerdict
 
 WIDEN = 2
 """How many times as many candidates an ambiguous verdict asks for."""
@@ -16,6 +29,10 @@ DEEPER = 1
 
 MAX_DEPTH = 3
 """Beyond three steps everything is connected with everything."""
+
+ENOUGH = 0.02
+"""By so much the grade must rise before another way of searching takes the place of the first: below it, which of two
+sets of results is graded higher is chance, and the first one was ranked with the question as it was asked."""
 
 BY_WORD = SearchWeights(keyword=0.6, semantic=0.25, graph=0.15)
 BY_MEANING = SearchWeights(keyword=0.15, semantic=0.65, graph=0.2)
@@ -123,3 +140,88 @@ def other_weights(weights: SearchWeights, classification: QueryClassification | 
 
 def _shown(weights: SearchWeights) -> str:
     return f"keyword {weights.keyword:.2f}, semantic {weights.semantic:.2f}, graph {weights.graph:.2f}"
+
+
+# The rounds of one search
+
+
+class Rounds:
+    """The corrections of one search: what comes next, and the best try so far."""
+
+    def __init__(self, state: SearchState, settings: Settings, note: Note, *, llm: Llm | None, web: bool) -> None:
+        self.best = state
+        self.until = time.monotonic() + settings.verify.deadline_seconds
+        self._first = state
+        self._settings = settings
+        self._note = note
+        self._llm = llm
+        self._web = web
+        self._tried: list[Correction] = []
+        self._rewrites: list[str] | None = None
+
+    def next(self) -> Correction | None:
+        """The next correction; None where the results answer, or nothing is left to try in the time that is left."""
+        verdict = grade(state_score(self.best), self._settings.verify).relevance
+        if verdict is not CRAGVerdict.CORRECT and self._rewrites is None:
+            self._rewrites = self._ways_to_ask()
+        situation = Situation(
+            verdict=verdict,
+            question=self._first.question.text,
+            weights=self._first.weights,
+            depth=self._first.plan.hops,
+            classification=self._first.question.classification,
+            rewrites=self._rewrites or (),
+            web=self._web,
+            tried=tuple(self._tried),
+        )
+        correction = next_correction(situation, max_rounds=self._settings.verify.max_rounds)
+        if correction.kind is CorrectiveActionKind.NONE:
+            return None
+        if time.monotonic() >= self.until:
+            self._note.degrade(f"Correcting stopped after {self._settings.verify.deadline_seconds:g} s.")
+            return None
+        self._tried.append(correction)
+        return correction
+
+    def another_try(self, correction: Correction) -> SearchState:
+        """What to search next, from the best try so far."""
+        best = self.best
+        plan = replace(
+            best.plan,
+            weights=(correction.weights or best.weights).among(best.enabled),
+            hops=correction.depth or best.plan.hops,
+            depth=best.plan.depth * correction.widen,
+        )
+        question = best.question
+        if correction.query not in (None, question.text):
+            question = read_question(str(correction.query), question.classification, operators=question.operators)
+        return best.again(plan=plan, question=question)
+
+    def take(self, correction: Correction, other: SearchState | None) -> None:
+        """Go on with the better of the two, and record what the correction did."""
+        before = after = state_score(self.best)
+        if other is not None:
+            after = state_score(other)
+            # Pages from outside are added to what was found, and take no place from it.
+            enough = 0.0 if correction.kind is CorrectiveActionKind.WEB_SEARCH else ENOUGH
+            if after > before + enough:
+                self.best = other
+            else:
+                after = min(after, before)
+        action = CorrectiveAction(kind=correction.kind, detail=correction.detail, before=before, after=after)
+        self.best.actions = self._first.actions = [*self._first.actions, action]
+        self._note.details["actions"] = [
+            {"kind": action.kind.value, "detail": action.detail, "before": action.before, "after": action.after}
+            for action in self.best.actions
+        ]
+
+    def _ways_to_ask(self) -> list[str]:
+        """The question in other words: those of the LLM before our own."""
+        state, text = self._first, self._first.question.text
+        own = rewrite_query(text, state.question.classification, state.question.rarity)
+        if self._llm is None:
+            return own
+        timeout = max(0.1, min(self._settings.llm.timeout_seconds, self.until - time.monotonic()))
+        written = Leg("rewrite", partial(rewrite_with_llm, text, self._llm, timeout=timeout), seconds=timeout + GRACE)
+        answer = written.result().value
+        return own if answer is None or isinstance(answer, Err) else [*answer.value, *own]

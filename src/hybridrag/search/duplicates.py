@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from hybridrag.language.normalise import fold
+from hybridrag.protocols import StoreWithCommunities
+from hybridrag.search.state import SearchState
+from hybridrag.steps import Step
 from hybridrag.types.base import Float32Array
+
+COMPARED = 100
+"""How many of the best hits are compared with one another."""
 
 NEAR_COSINE = 0.97
 """Passages less alike than this are not compared word by word: e5 puts any two passages on one topic above .9."""
@@ -105,3 +113,25 @@ def _numbers(text: str) -> list[str]:
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     shared = len(one & other)
     return shared >= SAME_SHARE * (len(one) + len(other) - shared)
+
+
+# The step
+
+
+def leave_out_copies(state: SearchState, store: StoreWithCommunities) -> None:
+    """Drop from the first hits what says the same as a better one, and count it there."""
+    with state.recorder.step(Step.DEDUPLICATE) as note:
+        keys = [hit.key for hit in state.hits[:COMPARED] if hit.key]
+        state.vectors = store.vectors(keys)
+
+        def read(keys: Sequence[int]) -> dict[int, str]:
+            return {key: chunk.text for key, chunk in state.read(store, keys).items()}
+
+        copies = find_duplicates(keys, read, state.vectors)
+        note.details["leftOut"] = len(copies)
+        counts = Counter(copies.values())
+        state.hits = [
+            replace(hit, copies=counts[hit.key]) if hit.key in counts else hit
+            for hit in state.hits
+            if not hit.key or hit.key not in copies
+        ]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from hybridrag.language.normalise import fold
 from hybridrag.language.sentences import sentences
 from hybridrag.protocols import EntityRow, FactRow, Store
 from hybridrag.search.named import Named
 from hybridrag.types.documents import Chunk
 from hybridrag.types.ids import relation_id_for
-from hybridrag.types.queries import QueryClassification, QueryType, SearchFilters
+from hybridrag.types.queries import SearchFilters
 from hybridrag.types.results import Hit, SearchResultType
 
 MAX_ENTITIES = 2
@@ -25,38 +23,13 @@ CHUNKS = 5
 LONGEST = 300
 """Characters of a sentence that is shown: a table without stops has no other end."""
 
-_ASKS_WHAT = re.compile(
-    r"(?:who|what)(?:'s|\s+is|\s+are|\s+was|\s+were)\s+(?:the\s+|an?\s+)?(?P<en>.+?)\s*[?？.!]*"
-    r"|(?:tell me about|describe|explain|define)\s+(?:the\s+|an?\s+)?(?P<tell>.+?)\s*[?？.!]*"
-    r"|(?P<ja>.+?)(?:とは(?:何(?:ですか|か)?|誰(?:ですか|か)?|なん(?:ですか)?)?|って(?:何|誰|なに)(?:ですか)?|"
-    r"について(?:教えて(?:ください)?|説明して(?:ください)?)?|(?:は|とは)?(?:何|誰|どんな人)(?:ですか|でしょうか|か)|は)"
-    r"\s*[?？。]*",
-    re.IGNORECASE,
-)
-
-
-def asks_what_it_is(classification: QueryClassification) -> bool:
-    """Whether a question is one bare name, or asks who or what one name is.
-
-    "Ann Lee" -> True; "犬吠埼灯台とは" -> True; "Who is Ann Lee?" -> True; "Who is the mother of Ann Lee?" -> False
-    """
-    if classification.type is QueryType.GLOBAL or len(classification.extracted_entities) != 1:
-        return False
-    name = fold(classification.extracted_entities[0]).strip()
-    asked = fold(classification.original_query).strip()
-    match = _ASKS_WHAT.fullmatch(asked)
-    wanted = {asked.strip(" ?？。.!")}
-    if match is not None:
-        wanted.update(part.strip() for part in match.groups() if part)
-    return name in wanted
-
 
 def search_entities(
     store: Store, named: Sequence[Named], *, filters: SearchFilters | None = None, limit: int = MAX_ENTITIES
 ) -> list[Hit]:
-    """The entities that a question names as hits; `details` holds the title and the text to show.
+    """The entities that a question names as hits, each with the text to show.
 
-    "Elvira Quist" -> Hit(type=ENTITY, details={"title": "Elvira Quist", "text": "Elvira Quist (person). Elvira ..."})
+    "Elvira Quist" -> Hit(type=ENTITY, title="Elvira Quist", text="Elvira Quist (person) ...")
 
     Everything in it is read from visible chunks. An entity of a type that the filter leaves out is not there.
     """
@@ -78,7 +51,9 @@ def _hit(store: Store, row: EntityRow, filters: SearchFilters | None) -> Hit:
     ids = store.graph.entity_ids([row.key, *(key for fact in used for key in (fact.subject_key, fact.object_key))])
     return Hit(
         id=ids[row.key],
+        text=_text(row, [text for _, text in said]),
         score=1.0,
+        title=row.name,
         type=SearchResultType.ENTITY,
         path=(row.name,),
         entity_ids=(ids[row.key],),
@@ -89,7 +64,8 @@ def _hit(store: Store, row: EntityRow, filters: SearchFilters | None) -> Hit:
                 if fact.subject_key in ids and fact.object_key in ids
             )
         ),
-        details={"title": row.name, "text": _text(row, [text for _, text in said]), "mentions": float(row.mentions)},
+        scores={"graph": 1.0},
+        details={"mentions": float(row.mentions)},
     )
 
 

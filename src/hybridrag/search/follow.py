@@ -7,11 +7,12 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from hybridrag.language.words import keywords
-from hybridrag.protocols import Candidate, Question
-from hybridrag.search.read import Asked, Passage, plain, read_heading, read_passage, read_question
+from hybridrag.protocols import Question
+from hybridrag.search.read import Passage, plain, read_heading, read_passage
 from hybridrag.search.refine import rate_sentences
-from hybridrag.search.wants import Find, Want
-from hybridrag.types.queries import QueryType
+from hybridrag.search.wants import Find
+from hybridrag.types.queries import QueryType, Want
+from hybridrag.types.results import Hit
 
 MAX_NAMES = 3
 """Names that are followed: each costs a search outside."""
@@ -37,7 +38,7 @@ class Lead(NamedTuple):
     place: int
 
 
-def find_leads(question: Question, candidates: Sequence[Candidate], relevance: Sequence[float]) -> list[Lead]:
+def find_leads(question: Question, candidates: Sequence[Hit], relevance: Sequence[float]) -> list[Lead]:
     """The names to look for next: a side that is missing, then what the best passages name, one from each in turn.
 
     "Where was the director of The Long Tide born?", ["The Long Tide is a film directed by Ann Lee."] -> Ann Lee
@@ -47,14 +48,13 @@ def find_leads(question: Question, candidates: Sequence[Candidate], relevance: S
     sides = [Lead(name, 0) for name in missing_names(question, candidates)] if candidates else []
     if not goes_by_way_of(question):
         return sides[:MAX_NAMES]
-    asked = read_question(question)
     places = [place for place, score in enumerate(relevance) if score >= LEADS_FROM]
     leading = sorted(places, key=lambda place: -relevance[place])[:MAX_LEADING]
     titles = [plain(candidate.title) for candidate in candidates if candidate.title]
     named: list[list[Lead]] = []
     for place in leading:
         candidate = candidates[place]
-        names = _names(asked, read_passage(candidate.text), read_heading(candidate))
+        names = _names(question, read_passage(candidate.text), read_heading(candidate))
         named.append([Lead(name, place) for name in names if not any(plain(name) in title for title in titles)])
     in_turn = [lead for some in zip_longest(*named) for lead in some if lead is not None]
     found: dict[str, Lead] = {}
@@ -63,7 +63,7 @@ def find_leads(question: Question, candidates: Sequence[Candidate], relevance: S
     return list(found.values())[:MAX_NAMES]
 
 
-def missing_names(question: Question, candidates: Sequence[Candidate]) -> list[str]:
+def missing_names(question: Question, candidates: Sequence[Hit]) -> list[str]:
     """The names of a question about several things that no candidate is about: a side that is missing.
 
     "Is The Long Tide older than Red Kite?", [a page titled "Red Kite"] -> The Long Tide
@@ -88,11 +88,10 @@ def is_about(title: str, name: str) -> bool:
 
 def goes_by_way_of(question: Question) -> bool:
     """Whether the answer may lie with something that the question does not name."""
-    found = question.classification
-    return found is not None and found.type is QueryType.RELATIONSHIP
+    return question.type is QueryType.RELATIONSHIP
 
 
-def _names(asked: Asked, passage: Passage, heading: Passage) -> list[str]:
+def _names(asked: Question, passage: Passage, heading: Passage) -> list[str]:
     """The people in the sentences that say most of the question, those next to its words first.
 
     "directed by Ann Lee and starring Bob Stone" -> Ann Lee before Bob Stone, where the director is asked for
@@ -110,13 +109,13 @@ def _names(asked: Asked, passage: Passage, heading: Passage) -> list[str]:
                 apart = [start - anchor for anchor in anchors if sentence.start <= anchor < start]
                 found.append((min(apart, default=len(passage.text)), start, name))
     names = [name for _, _, name in sorted(found)]
-    known = [*(name.plain for name in asked.names), asked.plain]
+    known = [*(name.plain for name in asked.names), plain(asked.text)]
     return [name for name in dict.fromkeys(names) if not any(plain(name) in one or one in plain(name) for one in known)]
 
 
-def _anchors(asked: Asked, passage: Passage) -> list[int]:
+def _anchors(asked: Question, passage: Passage) -> list[int]:
     """Where the words of the question stand that are no part of a name in it."""
-    named = {spelling for name in asked.names for spelling in name.terms_alone}
+    named = {spelling for name in asked.names for spelling in name.spellings}
     wanted = {term.term for term in asked.terms} - named
     normal, units, _ = passage.analysed
     return [normal.starts[at] for at, unit in units if any(part.term in wanted for part in unit.parts)]

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
+from hybridrag.config import SearchSettings
 from hybridrag.errors import InvalidInput
+from hybridrag.search.blend import LOWEST_SHOWN, blend
+from hybridrag.search.state import SearchState
+from hybridrag.steps import Step
 from hybridrag.types.queries import SINGLE_STRATEGIES, RRFConfig, SearchStrategy, SearchWeights
 from hybridrag.types.results import Hit
 
@@ -29,22 +33,6 @@ SIGNIFICANT_DIGITS = 15
 
 NEGLIGIBLE_WEIGHT = 1e-9
 """Searches that together weigh less weigh nothing; dividing by so little would end in rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """A hit with where each search ranked it and what that adds up to."""
-
-    hit: Hit
-    """As the first search found it, with the path, entities and relations of them all."""
-    ranks: Mapping[SearchStrategy, int]
-    """1-based, only of the searches that found it."""
-    scores: Mapping[SearchStrategy, float]
-    """Each search's own score of it."""
-    rrf: float
-    """The weighted reciprocal rank sum, which decides the order."""
-    combined: float
-    """The calibrated value from 0 to 1 that is reported."""
 
 
 def rrf_score(
@@ -81,31 +69,35 @@ def calibrate(rrf: float, *, best: float) -> float:
     return float(min(1.0, max(0.0, rrf / best)) ** CALIBRATION_POWER)
 
 
-def fuse(rankings: Mapping[SearchStrategy, Sequence[Hit]], weights: SearchWeights, k: int = RRF_K) -> list[Fused]:
+def fuse(rankings: Mapping[SearchStrategy, Sequence[Hit]], weights: SearchWeights, k: int = RRF_K) -> list[Hit]:
     """Merge rankings by weighted reciprocal rank; ties go to what more searches found, then break on id.
 
     {keyword: [a, b], graph: [b]}, equal weights -> b (1/62 + 1/61), then a (1/61)
 
     A search that is not in `rankings` did not run and does not count towards the best possible sum; one that ran
-    and found nothing does. Searches that all weigh 0 count alike.
+    and found nothing does. Searches that all weigh 0 count alike. A fused hit has the sum as `order`, the calibrated
+    value as `combined` and `score`, and the score and rank of each search that found it.
     """
-    hits: dict[str, Hit] = {}
-    ranks: dict[str, dict[SearchStrategy, int]] = {}
-    scores: dict[str, dict[SearchStrategy, float]] = {}
-    for strategy, ranking in rankings.items():
-        for rank, hit in enumerate(_without_repeats(ranking), start=1):
-            known = hits.get(hit.id)
-            hits[hit.id] = hit if known is None else _joined(known, hit)
-            ranks.setdefault(hit.id, {})[strategy] = rank
-            scores.setdefault(hit.id, {})[strategy] = hit.score
     shares = _shares(rankings, weights)
     best = _best_sum(shares, k)
     fused = []
-    for identity, hit in hits.items():
-        rrf = _rank_sum(ranks[identity], shares, k)
-        fused.append(Fused(hit, ranks[identity], scores[identity], rrf=rrf, combined=calibrate(rrf, best=best)))
-    fused.sort(key=lambda item: (-item.rrf, -len(item.ranks), item.hit.id))
+    for hit in merged(rankings):
+        rrf = _rank_sum(hit.ranks, shares, k)
+        shown = calibrate(rrf, best=best)
+        fused.append(replace(hit, order=rrf, combined=shown, score=shown))
+    fused.sort(key=lambda hit: (-hit.order, -len(hit.ranks), hit.id))
     return fused
+
+
+def merged(rankings: Mapping[SearchStrategy, Sequence[Hit]]) -> list[Hit]:
+    """Each hit once, with the score and rank of every search that found it, and what all of them know about it."""
+    hits: dict[str, Hit] = {}
+    for strategy, ranking in rankings.items():
+        for rank, hit in enumerate(_without_repeats(ranking), start=1):
+            known = hits.get(hit.id)
+            scored = replace(hit, scores={**hit.scores, strategy.value: hit.score}, ranks={strategy: rank})
+            hits[hit.id] = scored if known is None else _joined(known, scored)
+    return list(hits.values())
 
 
 def _rank_sum(ranks: Mapping[SearchStrategy, int], shares: Mapping[SearchStrategy, float], k: int) -> float:
@@ -138,6 +130,8 @@ def _joined(known: Hit, other: Hit) -> Hit:
     return replace(
         known,
         key=known.key or other.key,
+        scores={**other.scores, **known.scores},
+        ranks={**known.ranks, **other.ranks},
         path=known.path or other.path,
         entity_ids=_union(known.entity_ids, other.entity_ids),
         relation_ids=_union(known.relation_ids, other.relation_ids),
@@ -148,3 +142,68 @@ def _joined(known: Hit, other: Hit) -> Hit:
 
 def _union(some: tuple[T, ...], more: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys((*some, *more)))
+
+
+# The step
+
+
+def rank(state: SearchState, settings: SearchSettings) -> None:
+    """Make one ranking of what the searches found: by their scores or their ranks, as the settings say.
+
+    What covers the themes of an overview question comes first. The thing that a question asks about stands beside
+    the best passage on it.
+    """
+    with state.recorder.step(Step.FUSE) as note:
+        chunks = {name: [hit for hit in hits if hit.key] for name, hits in state.rankings.items()}
+        if settings.fusion == "rrf":
+            hits = fuse({name: chunks[name] for name in state.metrics}, state.weights, settings.rrf_k)
+            hits = [replace(hit, reached_by_link="trail" in hit.scores and len(hit.ranks) == 1) for hit in hits]
+        else:
+            found = merged(chunks)
+            if set(state.enabled) == {SearchStrategy.GRAPH}:
+                # Words and meaning only showed where to start.
+                found = [hit for hit in found if SearchStrategy.GRAPH in hit.ranks]
+            hits = blend(found, state.base, own_share=settings.walk.own_share)
+        nodes = [hit for hit in state.rankings.get(SearchStrategy.GRAPH, ()) if not hit.key]
+        hits = _covering(
+            hits, [hit for hit in (*chunks.get(SearchStrategy.GRAPH, ()), *nodes) if "theme" in hit.scores]
+        )
+        state.hits = _with_entities(hits, [hit for hit in nodes if "theme" not in hit.scores])
+        note.details |= {
+            "method": settings.fusion,
+            "weights": state.weights.model_dump(mode="json"),
+            "first": [hit.explained() for hit in state.hits[: state.query.options.limit]],
+        }
+
+
+def _covering(hits: list[Hit], themes: Sequence[Hit]) -> list[Hit]:
+    """For a question about the whole, first what covers its themes, then the rest below."""
+    if not themes:
+        return hits
+    known = {hit.id: hit for hit in hits}
+    first = [
+        replace(known.get(hit.id, hit), order=1.0 + theme, combined=_shown(theme), score=_shown(theme), path=hit.path)
+        for hit, theme in sorted(((hit, hit.scores["theme"]) for hit in themes), key=lambda pair: -pair[1])
+    ]
+    chosen = {hit.id for hit in first}
+    below = min(hit.combined for hit in first) - LOWEST_SHOWN
+    lowered = [(hit, LOWEST_SHOWN + below * (hit.combined - LOWEST_SHOWN)) for hit in hits if hit.id not in chosen]
+    return first + [replace(hit, combined=combined, score=combined) for hit, combined in lowered]
+
+
+def _shown(score: float) -> float:
+    return LOWEST_SHOWN + (1 - LOWEST_SHOWN) * score
+
+
+def _with_entities(hits: list[Hit], entities: Sequence[Hit]) -> list[Hit]:
+    """With what is named beside the best chunk about it, where the question is about just that."""
+    order, shown = (hits[0].order, hits[0].combined) if hits else (1.0, 1.0)
+    beside = [replace(hit, order=order, combined=shown, score=shown, reached_by_link=True) for hit in entities]
+    return hits[:1] + beside + hits[1:]
+
+
+def matches_first(state: SearchState) -> None:
+    """Where the query uses operators: what matches them, then what the searches found besides."""
+    matching = state.keyword.matching if state.keyword else None
+    if matching is not None:
+        state.hits.sort(key=lambda hit: bool(hit.key) and hit.key not in matching)

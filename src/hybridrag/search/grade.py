@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hybridrag.config import VerifySettings
 from hybridrag.protocols import Judgement
+from hybridrag.search.state import SearchState
 from hybridrag.types.results import CRAGScore, CRAGVerdict
 
 BR_016 = VerifySettings()
@@ -51,3 +52,8 @@ def set_score(judgement: Judgement) -> float:
     if not judgement.relevance:
         return 0.0
     return (max(*judgement.relevance, judgement.sufficient) + judgement.sufficient) / 2.0
+
+
+def state_score(state: SearchState) -> float:
+    """The same over what one try found; 0 where nobody could judge it."""
+    return 0.0 if state.judgement is None else set_score(state.judgement)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from hybridrag.config import WalkSettings
 from hybridrag.graph.community_views import view_communities
 from hybridrag.graph.names import name_key
-from hybridrag.protocols import Linker, StoreWithCommunities
-from hybridrag.search.blend import own_scores
-from hybridrag.search.entity_hits import asks_what_it_is, search_entities
+from hybridrag.protocols import Linker, Question, StoreWithCommunities
+from hybridrag.search.blend import own_scores, seed_weights
+from hybridrag.search.entity_hits import search_entities
 from hybridrag.search.hop import Seed, Trail, find_seeds, hop, seeds_by_name
 from hybridrag.search.named import Named, find_named
 from hybridrag.search.relate import search_relations
+from hybridrag.search.state import SearchState
 from hybridrag.search.themes import search_themes, theme_keys
-from hybridrag.search.understand import Understood
 from hybridrag.types.base import Float32Array
 from hybridrag.types.queries import QueryType, SearchFilters
 from hybridrag.types.results import Hit
@@ -34,18 +34,8 @@ class GraphStart:
     """What is named, as results of its own, where the question is about just that."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphEnd:
-    """Where the graph led from the best chunks."""
-
-    seeds: tuple[Seed, ...] = ()
-    """Those of the start, spread over the chunks of what they name."""
-    trails: Mapping[int, Trail] = field(default_factory=dict)
-    themes: tuple[Hit, ...] = ()
-    """Chunks and communities that cover what a question about the whole asks for."""
-
-
-NOWHERE = GraphEnd()
+NAMED_FOR_FACTS = 0.25
+"""How much being named counts where one fact is asked for: the page with the name need not be the one that tells it."""
 
 FIRST_SHARE = 0.5
 """What a title adds to the first chunk of its document at least: it says what the whole is about."""
@@ -59,13 +49,14 @@ class GraphSearch:
         self._linker = linker
         self._walk = walk
 
-    def start(self, text: str, understood: Understood, filters: SearchFilters) -> GraphStart:
+    def start(self, state: SearchState) -> GraphStart:
         """What needs the question alone; runs beside the other searches."""
-        graph, plan, found = self._store.graph, understood.plan, understood.classification
+        graph, plan, filters = self._store.graph, state.plan, state.query.filters
+        text = state.question.text
         with self._store.snapshot():
             rarity = self._rarity(text)
             seeds = find_seeds(graph, self._linker, text, rarity=rarity, filters=filters)
-            names = dict.fromkeys([*found.extracted_entities, *(name.text for name in understood.names)])
+            names = dict.fromkeys([name.text for name in state.question.names] + [name.text for name in state.names])
             named = find_named(graph, self._linker, list(names), name_key=name_key, filters=filters)
             related: list[Hit] = []
             if plan.type is QueryType.RELATIONSHIP:
@@ -74,34 +65,33 @@ class GraphSearch:
                 seeds += seeds_by_name(
                     graph, communities, self._linker, named, seeds, rarity=rarity, filters=filters, walk=self._walk
                 )
-                related = search_relations(
-                    self._store, named, text, hint=found.relation_hint, filters=filters, limit=plan.candidates
-                )
-            entities = search_entities(self._store, named, filters=filters) if asks_what_it_is(found) else []
+                hint = state.question.hint
+                related = search_relations(self._store, named, text, hint=hint, filters=filters, limit=plan.candidates)
+            about_it = state.question.asks_what_it_is
+            entities = search_entities(self._store, named, filters=filters) if about_it else []
         return GraphStart(tuple(seeds), tuple(named), tuple(related), tuple(entities))
 
-    def follow(
-        self,
-        text: str,
-        start: GraphStart,
-        base: Mapping[int, float],
-        understood: Understood,
-        filters: SearchFilters,
-        *,
-        vector: Float32Array | None,
-        hops: int = 1,
-    ) -> GraphEnd:
-        """What starts from the chunks that words and meaning found."""
+    def follow(self, state: SearchState, start: GraphStart) -> list[Hit]:
+        """What starts from the chunks that words and meaning found: hits scored by `seed` and `trail`, or by `theme`.
+
+        `seed` is what being named adds to a chunk's own score, `trail` how strongly the best chunks lead to it.
+        """
+        base, filters, plan = state.base, state.query.filters, state.plan
+        share = plan.graph_share
+        named_share = share * (NAMED_FOR_FACTS if plan.type is QueryType.LOCAL else 1.0)
         with self._store.snapshot():
-            if understood.plan.type is QueryType.GLOBAL and vector is not None:
-                return GraphEnd(start.seeds, themes=tuple(self._themes(text, base, vector, filters)))
-            asked = frozenset(name.entity_key for name in understood.names)
+            vector = state.question.pooled
+            if plan.type is QueryType.GLOBAL and vector is not None:
+                themes = self._themes(state.question, base, vector, filters)
+                return _hits(base, start.seeds, {}, themes, share=share, named_share=named_share)
+            asked = frozenset(name.entity_key for name in state.names)
             seeds = self._spread(start.seeds, base)
             own = own_scores(base, seeds)
             trails = self._hop(own, asked, filters)
-            for _ in range(hops - 1):
+            for _ in range(plan.hops - 1):
                 trails = self._further(trails, own, asked, filters)
-            return GraphEnd(seeds, trails=_with_related(trails, start.related))
+            trails = _with_related(trails, start.related)
+        return _hits(base, seeds, trails, start.related, share=share, named_share=named_share)
 
     def _spread(self, seeds: Sequence[Seed], base: Mapping[int, float]) -> tuple[Seed, ...]:
         """The seeds, each on the chunks of its document that fit the question, the best fitting first.
@@ -141,11 +131,15 @@ class GraphSearch:
                 joined[key] = Trail(trail.source_key, via, strength)
         return joined
 
-    def _themes(self, text: str, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters) -> list[Hit]:
+    def _themes(
+        self, question: Question, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters
+    ) -> list[Hit]:
         communities = self._store.communities
         keys = theme_keys(communities, vector, filters=filters)
         views = view_communities(self._store, keys, filters=filters)
-        return search_themes(self._store, vector, list(views.values()), base, question=text, filters=filters)
+        return search_themes(
+            self._store, vector, list(views.values()), base, has_topic=question.has_topic, filters=filters
+        )
 
     def _rarity(self, text: str) -> dict[str, float]:
         total = max(1, self._store.chunk_count())
@@ -153,11 +147,35 @@ class GraphSearch:
         return {term: math.log((total + 1) / (count + 0.5)) for term, count in counts.items()}
 
 
-def weakened(start: GraphStart, end: GraphEnd, share: float, *, seeds: float = 1.0) -> tuple[GraphStart, GraphEnd]:
-    """Both with what they say of chunks worth so much, and seeds so much of that; 1 leaves them as they are."""
-    named = tuple(replace(seed, weight=seed.weight * share * seeds) for seed in end.seeds)
-    trails = {key: replace(trail, strength=trail.strength * share) for key, trail in end.trails.items()}
-    return start, replace(end, seeds=named, trails=trails)
+def _hits(
+    base: Mapping[int, float],
+    seeds: Sequence[Seed],
+    trails: Mapping[int, Trail],
+    known: Sequence[Hit],
+    *,
+    share: float,
+    named_share: float,
+) -> list[Hit]:
+    """One hit for each chunk that is named or led to, and for what covers a theme; evidence counts by its share."""
+    names = {seed.chunk_key: seed.alias for seed in seeds}
+    named = {key: named_share * weight for key, weight in seed_weights(base, seeds).items()}
+    by_key = {hit.key: hit for hit in known if hit.key}
+    hits = [hit for hit in known if not hit.key]
+    for key in dict.fromkeys([*by_key, *named, *trails]):
+        hit, trail = by_key.get(key), trails.get(key)
+        theme = hit.scores.get("theme") if hit else None
+        scores = {} if theme is None else {"theme": theme}
+        if key in named:
+            scores["seed"] = named[key]
+        if trail is not None:
+            scores["trail"] = share * trail.strength
+        score = min(1.0, max(scores.values(), default=0.0))
+        scores["graph"] = score
+        path = hit.path if theme is not None and hit else (trail.via if trail else names[key],)
+        details = {**(hit.details if hit else {}), "named": names.get(key, "")}
+        made = replace(hit or Hit(""), id=str(key), key=key, score=score, scores=scores, path=path, details=details)
+        hits.append(made)
+    return hits
 
 
 def _with_related(trails: Mapping[int, Trail], related: Sequence[Hit]) -> dict[int, Trail]:

@@ -233,11 +233,3 @@ def _follow_names(
 def _keep(trails: dict[int, Trail], key: int, trail: Trail) -> None:
     if key not in trails or trail.strength > trails[key].strength:
         trails[key] = trail
-
-
-def path_score(trail: Trail, base: float, own_share: float = WALK.own_share) -> float:
-    """What a trail makes of a chunk whose own score is `base`.
-
-    strength 0.8, base 0.5 -> 0.72
-    """
-    return trail.strength * (1 - own_share + own_share * base)

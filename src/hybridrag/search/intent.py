@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
 from hybridrag.search.missing import unseen_names
 from hybridrag.search.read import Read, best_sentence, mentions, new_finds, presence, read_all
-from hybridrag.search.wants import Want
-from hybridrag.types.queries import QueryType, RelationHint
-from hybridrag.types.results import IntentMatch
+from hybridrag.types.queries import QueryType, RelationHint, Want
+from hybridrag.types.results import Hit, IntentMatch
 
 BREADTH = 3
 """Documents that an overview draws on at least."""
@@ -31,7 +30,7 @@ _EXPECTED = {
 }
 
 
-def match_intent(question: Question, candidates: Sequence[Candidate]) -> IntentMatch:
+def match_intent(question: Question, candidates: Sequence[Hit]) -> IntentMatch:
     """Whether the results hold what such a question wants, and what of it they lack.
 
     "When was Orin Works founded?" with "Orin Works was founded in 1987." -> matched, expected "a date"
@@ -42,14 +41,11 @@ def match_intent(question: Question, candidates: Sequence[Candidate]) -> IntentM
 
 
 def _check_of(question: Question) -> Callable[[Read], IntentMatch]:
-    found = question.classification
-    if found is None:
-        return _check_kind
-    if found.type is QueryType.GLOBAL:
+    if question.type is QueryType.GLOBAL:
         return _check_breadth
-    if found.type is QueryType.RELATIONSHIP and len(found.extracted_entities) >= 2:
-        return _check_sides if found.relation_hint is RelationHint.COMPARISON else _check_relation
-    if found.type is QueryType.RELATIONSHIP and found.relation_hint is RelationHint.REASON:
+    if question.type is QueryType.RELATIONSHIP and len(question.names) >= 2:
+        return _check_sides if question.hint is RelationHint.COMPARISON else _check_relation
+    if question.type is QueryType.RELATIONSHIP and question.hint is RelationHint.REASON:
         return _check_reason
     return _check_kind
 
@@ -57,7 +53,7 @@ def _check_of(question: Question) -> Callable[[Read], IntentMatch]:
 def _check_sides(read: Read) -> IntentMatch:
     """A comparison needs every side."""
     missing = tuple(name.text for name in unseen_names(read))
-    expected = f"{len(read.asked.names)} sides: {', '.join(name.text for name in read.asked.names)}"
+    expected = f"{len(read.question.names)} sides: {', '.join(name.text for name in read.question.names)}"
     return IntentMatch(
         matched=not missing, confidence=ABSENT if missing else IN_PLACE, expected=expected, missing=missing
     )
@@ -65,7 +61,7 @@ def _check_sides(read: Read) -> IntentMatch:
 
 def _check_relation(read: Read) -> IntentMatch:
     """A relation needs both ends; in one passage it is surer."""
-    names = read.asked.names
+    names = read.question.names
     missing = tuple(name.text for name in unseen_names(read))
     together = any(all(mentions(read, at, name) for name in names) for at in range(len(read.candidates)))
     confidence = ABSENT if missing else IN_PLACE if together else SOMEWHERE
@@ -91,7 +87,7 @@ def _check_reason(read: Read) -> IntentMatch:
 
 
 def _check_kind(read: Read) -> IntentMatch:
-    return _check_for(read, read.asked.want)
+    return _check_for(read, read.question.want)
 
 
 def _check_for(read: Read, want: Want) -> IntentMatch:
@@ -113,7 +109,7 @@ def _check_for(read: Read, want: Want) -> IntentMatch:
 
 
 def _where(read: Read, at: int, want: Want) -> float:
-    asked, passage, heading = read.asked, read.passages[at], read.headings[at]
+    asked, passage, heading = read.question, read.passages[at], read.headings[at]
     new = new_finds(asked, passage, want)
     if not new:
         return 0.0

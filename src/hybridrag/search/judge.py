@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hybridrag.protocols import Candidate, Judgement, Question, Reader, Reading
+from hybridrag.protocols import Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.missing import say_missing, unseen_names
-from hybridrag.search.read import Read, is_theme, mentions, read_all
+from hybridrag.search.read import Read, mentions, read_all
 from hybridrag.types.queries import QueryType
+from hybridrag.types.results import Hit
 
 READ = 5
 """Passages that are read: where the right one is among the first ten it mostly is among these, and each takes time."""
@@ -24,7 +25,7 @@ BREADTH_SUFFICES = (0.0, 0.4, 0.6, 0.8)
 class LocalJudge:
     """Judges by what a reader makes of the first passages. Thread-safe; never fails.
 
-    LocalJudge(reader).judge(Question("When was Orin Works founded?"), [Candidate(id="1", text="Orin Works was founded
+    LocalJudge(reader).judge(Question("When was Orin Works founded?"), [Hit(id="1", text="Orin Works was founded
     in 1987.", score=1.0)]) -> Ok(relevance (.97,), sufficient .95)
 
     Without a reader, or where it fails, a passage is as relevant as the searches scored it.
@@ -40,7 +41,7 @@ class LocalJudge:
         return "local"
 
     def judge(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Judgement]:
         """The probability that each candidate bears on the question, and that all together answer it."""
         if not candidates:
@@ -51,7 +52,7 @@ class LocalJudge:
         relevance = tuple(reading.relevance for reading in readings)
         return Ok(Judgement(relevance, sufficient, say_missing(read), reasons))
 
-    def _readings(self, question: Question, candidates: Sequence[Candidate], timeout: float | None) -> list[Reading]:
+    def _readings(self, question: Question, candidates: Sequence[Hit], timeout: float | None) -> list[Reading]:
         """One for each candidate: of those that nobody read, none is better than the worst that was read."""
         first = candidates[: self._first]
         answer = self._reader.read(question, first, timeout=timeout) if self._reader is not None else None
@@ -65,13 +66,12 @@ class LocalJudge:
 
 def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
     """How likely the answer is there, and what that rests on."""
-    if is_theme(read.question):
+    if read.question.type is QueryType.GLOBAL:
         return _weigh_overview(read)
     best = max(reading.holds for reading in readings)
     reasons = {"best_passage": round(best, 4)}
-    found = read.question.classification
-    names = read.asked.names
-    if found is None or found.type is not QueryType.RELATIONSHIP or len(names) < 2:
+    names = read.question.names
+    if read.question.type is not QueryType.RELATIONSHIP or len(names) < 2:
         return best, reasons
     sides = [
         max((reading.relevance for at, reading in enumerate(readings) if mentions(read, at, name)), default=0.0)
@@ -83,6 +83,6 @@ def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, fl
 
 def _weigh_overview(read: Read) -> tuple[float, dict[str, float]]:
     documents = len({candidate.title or candidate.id for candidate in read.candidates})
-    named = not read.asked.names or len(unseen_names(read)) < len(read.asked.names)
+    named = not read.question.names or len(unseen_names(read)) < len(read.question.names)
     breadth = BREADTH_SUFFICES[min(documents, len(BREADTH_SUFFICES) - 1)]
     return breadth if named else breadth * BREADTH_SUFFICES[1], {"documents": float(documents)}

@@ -11,11 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybridrag.language.tokenise import QueryTerm, phrase_terms, prefix_form, query_terms
+from hybridrag.language.tokenise import query_terms
 from hybridrag.protocols import Store
-from hybridrag.search.operators import parse_operators
 from hybridrag.types.queries import SearchFilters
-from hybridrag.types.terms import AllOf, AnyOf, Phrase, Term, TermQuery
+from hybridrag.types.terms import AllOf, AnyOf, Operators, Phrase, QueryTerm, Term, TermQuery
 
 COMMON_SHARE = 0.1
 """A term in more than this share of the chunks tells little apart."""
@@ -32,36 +31,49 @@ class KeywordSearch:
     """What was found, and how it was asked for in the end."""
 
     hits: tuple[tuple[int, float], ...]
-    """`(chunk key, score from 0 to 1)`, best first."""
+    """`(chunk key, BM25)`, best first."""
     query: TermQuery | None
     """What the store was asked; None when the question has no searchable word."""
     relaxed: bool = False
     """Whether all words together found too little, so that any of them counted."""
-    explicit: bool = False
-    """Whether the question used operators."""
     dropped: tuple[str, ...] = ()
     """Terms left out as too common."""
+    matching: frozenset[int] | None = None
+    """The chunks that match the query's operators; None where it has none."""
+    excluded: frozenset[int] = frozenset()
+    """The chunks that its operators exclude."""
 
 
-def search_keywords(store: Store, text: str, limit: int, *, filters: SearchFilters | None = None) -> KeywordSearch:
-    """The best chunks for the words of `text`.
+def search_keywords(
+    store: Store, text: str, limit: int, *, operators: Operators | None = None, filters: SearchFilters | None = None
+) -> KeywordSearch:
+    """The best chunks for the words of `text`, or for the operators that it was written with.
 
     "what is the upload limit" -> chunks with upload and limit; with either when few have both
     """
-    explicit = parse_operators(text, analyse=lambda part: tuple(phrase_terms(part)), prefix_form=prefix_form)
-    if explicit is not None:
-        return KeywordSearch(_scored(store.search_terms(explicit, limit, filters=filters)), explicit, explicit=True)
+    if operators is not None:
+        return _search_operators(store, operators, limit, filters)
     terms = query_terms(text)
     if not terms:
         return KeywordSearch((), None)
     every = AllOf(tuple(map(_asked, terms)))
     found = store.search_terms(every, limit, filters=filters)
     if len(found) >= limit or (len(terms) == 1 and not terms[0].parts):
-        return KeywordSearch(_scored(found), every)
+        return KeywordSearch(tuple(found), every)
     kept, dropped = _prune(terms, store)
     anything = AnyOf(kept)
     found = store.search_terms(anything, limit, filters=filters)
-    return KeywordSearch(_scored(found), anything, relaxed=True, dropped=dropped)
+    return KeywordSearch(tuple(found), anything, relaxed=True, dropped=dropped)
+
+
+def _search_operators(store: Store, operators: Operators, limit: int, filters: SearchFilters | None) -> KeywordSearch:
+    # Every match counts, however weak: no other search may show what is excluded, nor rank it before a match.
+    every = max(limit, store.chunk_count())
+    found = store.search_terms(operators.tree, every, filters=filters)
+    matching = frozenset(key for key, _ in found)
+    unwanted = store.search_terms(operators.unwanted, every, filters=filters) if operators.unwanted else []
+    excluded = frozenset(key for key, _ in unwanted) - matching
+    return KeywordSearch(tuple(found[:limit]), operators.tree, matching=matching, excluded=excluded)
 
 
 def bm25_score(raw: float) -> float:
@@ -70,10 +82,6 @@ def bm25_score(raw: float) -> float:
     0 -> 0.5, 5 -> 0.993
     """
     return 1.0 / (1.0 + math.exp(-raw)) if raw < 700 else 1.0
-
-
-def _scored(found: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    return tuple((key, bm25_score(raw)) for key, raw in found)
 
 
 def _asked(term: QueryTerm) -> TermQuery:

@@ -8,9 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from hybridrag.errors import RAGError
-from hybridrag.protocols import Candidate, Question, Reranking
+from hybridrag.protocols import Question, Reranking
 from hybridrag.result import Err, Ok, Result
 from hybridrag.types.base import Float32Array
+from hybridrag.types.results import Hit
 
 NAME = "late-interaction"
 
@@ -59,7 +60,7 @@ class LateInteraction:
         return NAME
 
     def rerank(
-        self, question: Question, candidates: Sequence[Candidate], *, timeout: float | None = None
+        self, question: Question, candidates: Sequence[Hit], *, timeout: float | None = None
     ) -> Result[Reranking]:
         """A score for each candidate whose token vectors are stored."""
         del timeout

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hybridrag.search.read import Name, Read, mentions
+from hybridrag.search.read import Read, mentions
+from hybridrag.types.terms import Name
 
 MAX_SAID = 3
 """Names of which it is said that nothing speaks of them."""
@@ -17,7 +18,7 @@ NOT_SAID = {
 
 def language_of(read: Read) -> str:
     """The language to speak in: `ja` for a Japanese question, else `en`."""
-    return "ja" if read.asked.language == "ja" else "en"
+    return "ja" if read.question.language == "ja" else "en"
 
 
 def say_missing(read: Read) -> tuple[str, ...]:
@@ -33,5 +34,5 @@ def say_missing(read: Read) -> tuple[str, ...]:
 def unseen_names(read: Read) -> list[Name]:
     """The names in the question that no candidate holds."""
     return [
-        name for name in read.asked.names if not any(mentions(read, at, name) for at in range(len(read.candidates)))
+        name for name in read.question.names if not any(mentions(read, at, name) for at in range(len(read.candidates)))
     ]

@@ -1,23 +1,23 @@
-"""Turn what was found into results that explain themselves."""
+"""Turn hits into results that explain themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import JsonValue
 
-from hybridrag.protocols import StoreWithCommunities, WebPage
+from hybridrag.protocols import StoreWithCommunities
 from hybridrag.search.highlight import highlight_fragment
 from hybridrag.search.match import find_matches
-from hybridrag.search.retrieve import Found, Ranked
+from hybridrag.search.state import SearchState
 from hybridrag.types.documents import Chunk, FileInfo, place_of
-from hybridrag.types.ids import ChunkId, web_chunk_id_for
+from hybridrag.types.ids import ChunkId
 from hybridrag.types.queries import SearchStrategy
 from hybridrag.types.results import (
-    CRAGScore,
     FoundBy,
     Highlight,
+    Hit,
     RelevanceScore,
     SearchResultContent,
     SearchResultItem,
@@ -26,99 +26,62 @@ from hybridrag.types.results import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """What verification adds to a result."""
-
-    grade: CRAGScore | None = None
-    summary: str | None = None
-    """The sentences that bear on the question."""
-
-
-NOTHING_MORE = Extra()
-
-
-def show(
-    store: StoreWithCommunities, found: Found, page: Sequence[Ranked], extras: Mapping[str, Extra] | None = None
-) -> list[SearchResultItem]:
-    """The results of one page. What is gone from the index since it was found is left out.
-
-    `extras` are by the id of the result.
-    """
-    extras = extras or {}
+def show(store: StoreWithCommunities, state: SearchState, page: Sequence[Hit]) -> list[SearchResultItem]:
+    """The results of one page. What is gone from the index since it was found is left out."""
     with store.snapshot():
-        filters = found.ask.query.filters
-        chunks = store.chunks_by_key([item.key for item in page if item.key], filters=filters)
-        files = found.read_files(store, chunks.values())
-        ranks = found.ranks()
+        chunks = store.chunks_by_key([hit.key for hit in page if hit.key], filters=state.query.filters)
+        files = state.read_files(store, chunks.values())
         items: list[SearchResultItem] = []
-        for item in page:
-            if item.page is not None:
-                items.append(_outside(item, item.page, extras.get(web_id(item.page), NOTHING_MORE)))
-            elif item.key in chunks:
-                chunk = chunks[item.key]
-                extra = extras.get(chunk.id, NOTHING_MORE)
-                items.append(_chunk(store, found, item, chunk, files[chunk.file_id], ranks, extra))
-            elif item.hit is not None and not item.key:
-                extra = extras.get(item.hit.id, NOTHING_MORE)
-                items.append(_node(item, extra, metadata=found.ask.query.options.include_metadata))
+        for hit in page:
+            if hit.key in chunks:
+                chunk = chunks[hit.key]
+                items.append(_chunk(store, state, hit, chunk, files[chunk.file_id]))
+            elif not hit.key:
+                items.append(_outside(state, hit) if hit.page is not None else _node(state, hit))
         return items
 
 
-def page_of(ranked: Sequence[Ranked], first: int, limit: int) -> list[Ranked]:
-    """So many results from place `first` on, each scored no higher than any before it.
+def page_of(hits: Sequence[Hit], first: int, limit: int) -> list[Hit]:
+    """So many hits from place `first` on, each scored no higher than any before it.
 
     A reranker scores the first fifty on a scale of its own; the order must not contradict the scores.
     """
-    ceiling = min((item.final for item in ranked[:first]), default=1.0)
-    page: list[Ranked] = []
-    for item in ranked[first : first + limit]:
-        ceiling = min(ceiling, item.final)
-        page.append(item if item.final <= ceiling else replace(item, shown=ceiling))
+    ceiling = min((hit.score for hit in hits[:first]), default=1.0)
+    page: list[Hit] = []
+    for hit in hits[first : first + limit]:
+        ceiling = min(ceiling, hit.score)
+        page.append(hit if hit.score <= ceiling else replace(hit, score=ceiling))
     return page
 
 
-def web_id(page: WebPage) -> ChunkId:
-    """The id of a text from outside: the same for the same address and text."""
-    return web_chunk_id_for(page.url, page.text)
-
-
 def _chunk(
-    store: StoreWithCommunities,
-    found: Found,
-    item: Ranked,
-    chunk: Chunk,
-    file: FileInfo | None,
-    ranks: Mapping[SearchStrategy, Mapping[int, int]],
-    extra: Extra,
+    store: StoreWithCommunities, state: SearchState, hit: Hit, chunk: Chunk, file: FileInfo | None
 ) -> SearchResultItem:
-    options = found.ask.query.options
     around = store.chunks_of(chunk.file_id, start=max(0, chunk.ordinal - 1), stop=chunk.ordinal + 2)
     beside = {other.ordinal: other.text for other in around}
     metadata: dict[str, JsonValue] | None = None
-    if file and options.include_metadata:
+    if file and state.query.options.include_metadata:
         metadata = {"title": file.title, "language": chunk.language, **file.metadata}
-        if item.copies:
-            metadata["copiesLeftOut"] = item.copies
-    hit = item.hit
+        if hit.copies:
+            metadata["copiesLeftOut"] = hit.copies
     return SearchResultItem(
         id=chunk.id,
         type=SearchResultType.CHUNK,
-        score=item.final,
-        relevance=_relevance(item, _scores(found, item), extra),
+        score=hit.score,
+        relevance=_relevance(state, hit),
         content=SearchResultContent(
             text=chunk.text,
-            summary=extra.summary,
+            summary=hit.summary,
             context_before=beside.get(chunk.ordinal - 1),
             context_after=beside.get(chunk.ordinal + 1),
         ),
-        highlights=_highlights(found, chunk),
+        highlights=_highlights(state, chunk),
         sources=SearchResultSources(
             chunk_id=chunk.id,
             file_id=chunk.file_id,
-            entity_ids=hit.entity_ids if hit else (),
-            relation_ids=hit.relation_ids if hit else (),
-            community_id=hit.community_id if hit else None,
+            entity_ids=hit.entity_ids,
+            relation_ids=hit.relation_ids,
+            community_id=hit.community_id,
             file_name=file.name if file else None,
             workspace=file.workspace if file else None,
             mime_type=file.mime_type if file else None,
@@ -130,78 +93,57 @@ def _chunk(
             place=place_of(chunk, file.mime_type) if file else None,
             headings=chunk.headings,
         ),
-        found_by=_found_by(found, item, ranks),
+        found_by=tuple(
+            FoundBy(
+                strategy=name,
+                rank=hit.ranks[name],
+                score=hit.scores[name],
+                path=hit.path if name is SearchStrategy.GRAPH else (),
+            )
+            for name in state.metrics
+            if name in hit.ranks
+        ),
         metadata=metadata,
     )
 
 
-def _node(item: Ranked, extra: Extra, *, metadata: bool) -> SearchResultItem:
+def _node(state: SearchState, hit: Hit) -> SearchResultItem:
     """An entity or a community of the graph."""
-    hit = item.hit
-    assert hit is not None  # noqa: S101 (the caller looked)
+    score = hit.scores[SearchStrategy.GRAPH]
     return SearchResultItem(
         id=hit.id,
         type=hit.type,
-        score=item.final,
-        relevance=_relevance(item, {SearchStrategy.GRAPH: item.graph}, extra),
-        content=SearchResultContent(text=str(hit.details.get("text", "")), summary=extra.summary),
+        score=hit.score,
+        relevance=_relevance(state, hit),
+        content=SearchResultContent(text=hit.text, summary=hit.summary),
         sources=SearchResultSources(
             entity_ids=hit.entity_ids, relation_ids=hit.relation_ids, community_id=hit.community_id
         ),
-        found_by=(FoundBy(strategy=SearchStrategy.GRAPH, rank=1, score=item.graph, path=item.path),),
-        metadata={"title": str(hit.details.get("title", ""))} if metadata else None,
+        found_by=(FoundBy(strategy=SearchStrategy.GRAPH, rank=1, score=score, path=hit.path),),
+        metadata={"title": hit.title} if state.query.options.include_metadata else None,
     )
 
 
-def _outside(item: Ranked, page: WebPage, extra: Extra) -> SearchResultItem:
+def _outside(state: SearchState, hit: Hit) -> SearchResultItem:
     """A text from the web."""
     return SearchResultItem(
-        id=web_id(page),
+        id=hit.id,
         type=SearchResultType.CHUNK,
-        score=item.final,
-        relevance=_relevance(item, {}, extra),
-        content=SearchResultContent(text=page.text, summary=extra.summary),
-        sources=SearchResultSources(chunk_id=web_id(page), external_url=page.url),
-        metadata={"title": page.title},
+        score=hit.score,
+        relevance=_relevance(state, hit),
+        content=SearchResultContent(text=hit.text, summary=hit.summary),
+        sources=SearchResultSources(chunk_id=ChunkId(hit.id), external_url=hit.page.url if hit.page else None),
+        metadata={"title": hit.title} if state.query.options.include_metadata else None,
     )
 
 
-def _relevance(item: Ranked, scores: Mapping[SearchStrategy, float], extra: Extra) -> RelevanceScore:
-    return RelevanceScore(
-        combined=item.combined,
-        keyword=scores.get(SearchStrategy.KEYWORD, 0.0),
-        semantic=scores.get(SearchStrategy.SEMANTIC, 0.0),
-        graph=scores.get(SearchStrategy.GRAPH, 0.0),
-        rerank=item.rerank,
-        crag=extra.grade,
-    )
+def _relevance(state: SearchState, hit: Hit) -> RelevanceScore:
+    shown = {name.value: hit.scores.get(name, 0.0) for name in state.metrics}
+    return RelevanceScore(combined=hit.combined, **shown, rerank=hit.scores.get("rerank"), crag=hit.grade)
 
 
-def _scores(found: Found, item: Ranked) -> dict[SearchStrategy, float]:
-    scores = {
-        SearchStrategy.KEYWORD: found.by_word.get(item.key, 0.0),
-        SearchStrategy.SEMANTIC: found.semantic.get(item.key, 0.0),
-        SearchStrategy.GRAPH: item.graph,
-    }
-    return {name: score for name, score in scores.items() if name in found.metrics}
-
-
-def _found_by(found: Found, item: Ranked, ranks: Mapping[SearchStrategy, Mapping[int, int]]) -> tuple[FoundBy, ...]:
-    scores = _scores(found, item)
-    return tuple(
-        FoundBy(
-            strategy=name,
-            rank=places[item.key],
-            score=scores[name],
-            path=item.path if name is SearchStrategy.GRAPH else (),
-        )
-        for name, places in ranks.items()
-        if item.key in places
-    )
-
-
-def _highlights(found: Found, chunk: Chunk) -> tuple[Highlight, ...]:
-    if not found.ask.query.options.include_highlights or found.keyword is None:
+def _highlights(state: SearchState, chunk: Chunk) -> tuple[Highlight, ...]:
+    if not state.query.options.include_highlights or state.keyword is None:
         return ()
-    matches = find_matches(found.keyword.query, chunk.text)
+    matches = find_matches(state.keyword.query, chunk.text)
     return (highlight_fragment(chunk.text, matches),) if matches else ()

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hybridrag.protocols import Candidate, Question
-from hybridrag.search.read import Asked, Passage, kind_flags, presence, read_heading, read_passage, read_question
+from hybridrag.protocols import Question
+from hybridrag.search.read import Passage, kind_flags, presence, read_heading, read_passage
+from hybridrag.types.results import Hit
 
 KEEP_FROM = 0.5
 """A sentence stays when it says at least this share of what the best sentence of all candidates says."""
@@ -39,7 +40,7 @@ class Strip:
 class Refined:
     """What of a candidate bears on the question."""
 
-    candidate: Candidate
+    candidate: Hit
     strips: tuple[Strip, ...]
     """In reading order; never none for a text that is not empty."""
 
@@ -55,7 +56,7 @@ class Refined:
         return sum(strip.end - strip.start for strip in self.strips) / length if length else 1.0
 
 
-def refine(question: Question, candidates: Sequence[Candidate]) -> list[Refined]:
+def refine(question: Question, candidates: Sequence[Hit]) -> list[Refined]:
     """The candidates, each cut down to the sentences that bear on the question.
 
     "When was Orin Works founded?", "Orin makes clocks. It was founded in 1987. Its logo is a bird." ->
@@ -64,9 +65,8 @@ def refine(question: Question, candidates: Sequence[Candidate]) -> list[Refined]
     A sentence that refers back (`it`, この) keeps the one before. A candidate of which nothing bears on the question
     keeps its best sentence: what is left out is decided by grades, not here. Offsets count in the candidate's text.
     """
-    asked = read_question(question)
     read = [(read_passage(candidate.text), read_heading(candidate)) for candidate in candidates]
-    rated = [rate_sentences(asked, passage, heading) for passage, heading in read]
+    rated = [rate_sentences(question, passage, heading) for passage, heading in read]
     best = max((weight for weights in rated for weight in weights), default=0.0)
     return [
         Refined(candidate, _strips(candidate.text, passage, weights, least=best * KEEP_FROM))
@@ -74,7 +74,7 @@ def refine(question: Question, candidates: Sequence[Candidate]) -> list[Refined]
     ]
 
 
-def rate_sentences(asked: Asked, passage: Passage, heading: Passage) -> list[float]:
+def rate_sentences(asked: Question, passage: Passage, heading: Passage) -> list[float]:
     """How much of the question each sentence says, 0-1; by itself, and with its title and what it refers back to."""
     kinds = kind_flags(asked, passage)
     return [

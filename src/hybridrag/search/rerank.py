@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -11,20 +11,18 @@ from pydantic import JsonValue
 
 from hybridrag.config import RerankSettings
 from hybridrag.errors import RAGError
-from hybridrag.protocols import Candidate, Reranker, Reranking, StoreWithCommunities
+from hybridrag.protocols import Reranker, Reranking, StoreWithCommunities
 from hybridrag.result import Err
-from hybridrag.search.both_sides import show_both_sides
 from hybridrag.search.late import LateInteraction
 from hybridrag.search.parallel import Leg
-from hybridrag.search.record import Note, Recorder
+from hybridrag.search.record import Note
 from hybridrag.search.rerank_scores import add_reading, blend_reranking
-from hybridrag.search.retrieve import Found, Ranked
-from hybridrag.search.statement import is_statement
+from hybridrag.search.sides import show_both_sides
+from hybridrag.search.state import SearchState
 from hybridrag.search.support import MOST_ALIKE, support, with_support
 from hybridrag.steps import Step
-from hybridrag.types.documents import Chunk, FileInfo
-from hybridrag.types.ids import FileId
 from hybridrag.types.queries import QueryType
+from hybridrag.types.results import Hit
 
 READ = 10
 """Results that a model reads where they are to be corrected: what an answer is made from."""
@@ -40,14 +38,17 @@ class Order(Protocol):
     """What makes one order of the results' scores and of what a reranker says."""
 
     def __call__(
-        self, scores: Sequence[float], reranked: Sequence[float | None], /, *, share: float, led: Sequence[bool]
+        self, scores: Sequence[float], reranked: Sequence[float | None], /, *, share: float, linked: Sequence[bool]
     ) -> list[float]:
         """What orders each result."""
         ...
 
 
 class RerankStage:
-    """Reranks what was found. Thread-safe."""
+    """Reranks what was found. Thread-safe.
+
+    `reader` reads the very first results once more, where there is one.
+    """
 
     def __init__(
         self,
@@ -55,74 +56,82 @@ class RerankStage:
         reranker: Callable[[], Reranker | None],
         reader: Callable[[], Reranker] | None,
         settings: RerankSettings,
+        *,
+        by_score: bool = True,
     ) -> None:
         self._store = store
         self._reranker = reranker
         self._reader = reader
         self._settings = settings
+        self._by_score = by_score
+        """Whether scores were fused, and not ranks: only a score says how sure a result is."""
 
-    def rerank(self, found: Found, recorder: Recorder) -> None:
-        """Put the best of `found` into a better order, or leave it as it is and say why.
+    def rerank(self, state: SearchState) -> None:
+        """Put the best hits into a better order, or leave them as they are and say why.
 
         Either way a comparison then shows both of its sides.
         """
         settings = self._settings
-        with recorder.step(Step.RERANK) as note:
-            self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, found, note)
-            if self._reader is not None and (read_k := self._read_k(found, note)):
-                self._rerank(self._reader, read_k, settings.read_blend, add_reading, found, note)
-            moved = show_both_sides(found)
+        with state.recorder.step(Step.RERANK) as note:
+            self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, state, note)
+            if self._reader is not None and (read_k := self._read_k(state, note)):
+                self._rerank(self._reader, read_k, settings.read_blend, add_reading, state, note)
+            moved = show_both_sides(state)
             if moved:
                 note.details["sides"] = moved
 
-    def _read_k(self, found: Found, note: Note) -> int:
+    def _read_k(self, state: SearchState, note: Note) -> int:
         """How many results a model reads."""
-        if is_statement(found.ask.text):
+        if state.question.is_statement:
             # The model that reads was taught by questions: in front of a claim it put the wrong one of two first.
             note.details["unread"] = "A statement asks for no answer."
             return 0
         # Whoever wants results corrected can wait for them to be read.
-        return max(READ, self._settings.read_k) if found.ask.query.options.crag_enabled else self._settings.read_k
+        return max(READ, self._settings.read_k) if state.query.options.crag_enabled else self._settings.read_k
 
     def _rerank(
-        self, load: Callable[[], Reranker | None], top_k: int, blend: float, order: Order, found: Found, note: Note
+        self,
+        load: Callable[[], Reranker | None],
+        top_k: int,
+        blend: float,
+        order: Order,
+        state: SearchState,
+        note: Note,
     ) -> None:
-        reranker = self._usable(load, found, note)
-        window = found.ranked[:top_k]
-        if reranker is None or not window:
+        reranker = self._usable(load, state, note)
+        if reranker is None or not state.hits:
             return
         # Late interaction goes by stored vectors; reading fifty texts for it took longer than comparing them.
         by_vector = isinstance(reranker, LateInteraction)
-        candidates = [_unread(item) for item in window] if by_vector else candidates_of(self._store, window, found)
-        reranking = self._ask(reranker, found, candidates, note)
+        window = state.hits[:top_k] if by_vector else state.with_texts(self._store, state.hits[:top_k])
+        reranking = self._ask(reranker, state, window, note)
         if reranking is None:
             return
         # A fact stands in the passage that answers; only a relation is answered by way of another passage.
-        kind = found.ask.understood.plan.type
+        kind = state.plan.type
         share = blend * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
-        ordered = _order(window, reranking.scores, share, order, bridges=kind is not QueryType.LOCAL)
-        found.ranked = ordered + found.ranked[len(window) :]
+        ordered = _ordered(window, reranking.scores, share, order, bridges=kind is not QueryType.LOCAL)
+        state.hits = ordered + state.hits[len(window) :]
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
-        looks.append(_told(reranking, share, len(candidates)))
+        looks.append(_explained(reranking, share, len(window)))
         # What a model has read stands for itself; and what answers a relation need not be like the rest.
-        if by_vector and found.by_score and kind is not QueryType.RELATIONSHIP:
-            self._support(found, len(window), note, bridges=kind is not QueryType.LOCAL)
+        if by_vector and self._by_score and kind is not QueryType.RELATIONSHIP:
+            self._support(state, len(window), note, bridges=kind is not QueryType.LOCAL)
 
-    def _support(self, found: Found, count: int, note: Note, *, bridges: bool) -> None:
-        """Let the first results that are alike speak for one another."""
-        window = found.ranked[:count]
-        files = self._store.file_keys([item.key for item in window if item.key])
-        own = [item.score for item in window]
-        vectors = [found.vectors.get(item.key) if item.key in files else None for item in window]
-        worth = support(own, vectors, [files.get(item.key, 0) for item in window])
+    def _support(self, state: SearchState, count: int, note: Note, *, bridges: bool) -> None:
+        """Let the first results that are alike raise one another."""
+        window = state.hits[:count]
+        files = self._store.file_keys([hit.key for hit in window if hit.key])
+        own = [hit.order for hit in window]
+        vectors = [state.vectors.get(hit.key) if hit.key in files else None for hit in window]
+        worth = support(own, vectors, [files.get(hit.key, 0) for hit in window])
         scores = [
-            with_support(mine, theirs, protected=bridges and item.led)
-            for item, mine, theirs in zip(window, own, worth, strict=True)
+            with_support(mine, theirs, protected=bridges and hit.reached_by_link)
+            for hit, mine, theirs in zip(window, own, worth, strict=True)
         ]
         places = _best_first(scores)
-        seen, shown = [item.rerank for item in window], [item.final for item in window]
-        found.ranked = _put(window, places, scores, seen, shown) + found.ranked[count:]
+        state.hits = _put(window, places, scores) + state.hits[count:]
         moved = sum(place != rank for rank, place in enumerate(places))
         note.details["support"] = {"alike": MOST_ALIKE, "moved": moved}
         note.details["first"] = [
@@ -132,11 +141,11 @@ class RerankStage:
                 "alike": round(worth[place], 4),
                 "score": round(scores[place], 4),
             }
-            for place in places[: found.ask.query.options.limit]
+            for place in places[: state.query.options.limit]
         ]
 
-    def _usable(self, load: Callable[[], Reranker | None], found: Found, note: Note) -> Reranker | None:
-        if not found.ask.query.options.rerank_enabled:
+    def _usable(self, load: Callable[[], Reranker | None], state: SearchState, note: Note) -> Reranker | None:
+        if not state.query.options.rerank_enabled:
             note.skip("Switched off.")
             return None
         try:
@@ -146,24 +155,24 @@ class RerankStage:
             return None
         if reranker is None:
             note.skip("No reranker is set.")
-        elif not found.ranked:
+        elif not state.hits:
             note.skip("Nothing to rerank.")
-        elif found.end.themes:
+        elif any("theme" in hit.scores for hit in state.hits):
             # Each result is there for what the others lack; by likeness to the question they would repeat one theme.
             note.skip("The results cover themes; their order is that of what each adds.")
             return None
         return reranker
 
-    def _ask(self, reranker: Reranker, found: Found, candidates: Sequence[Candidate], note: Note) -> Reranking | None:
+    def _ask(self, reranker: Reranker, state: SearchState, hits: Sequence[Hit], note: Note) -> Reranking | None:
         timeout = self._settings.timeout_seconds
-        work = partial(reranker.rerank, found.question, candidates, timeout=timeout)
+        work = partial(reranker.rerank, state.question, hits, timeout=timeout)
         timed = Leg("rerank", work, seconds=timeout + GRACE).result()
         answer = timed.value
         error = timed.error or (str(answer.error) if isinstance(answer, Err) else None)
         if answer is None or isinstance(answer, Err):
             note.degrade(f"The order of the searches was kept: {error}")
             return None
-        wrong = _wrong(answer.value, len(candidates))
+        wrong = _wrong(answer.value, len(hits))
         if wrong:
             note.degrade(f"The order of the searches was kept: {reranker.name} {wrong}.")
             return None
@@ -173,25 +182,26 @@ class RerankStage:
         return answer.value
 
 
-def _told(reranking: Reranking, share: float, looked: int) -> dict[str, JsonValue]:
+def _explained(reranking: Reranking, share: float, looked: int) -> dict[str, JsonValue]:
     told: dict[str, JsonValue] = {"model": reranking.model, "share": round(share, 4), "looked": looked}
     if reranking.cost or reranking.tokens:
         told |= {"tokens": reranking.tokens, "cost": reranking.cost}
     return told
 
 
-def _order(
-    window: Sequence[Ranked], scores: Sequence[float | None], share: float, order: Order, *, bridges: bool
-) -> list[Ranked]:
-    """The results in their new order; each is scored no higher than the one before it."""
-    led = [bridges and item.led for item in window]
-    blended = order([item.score for item in window], scores, share=share, led=led)
-    seen = [item.rerank if score is None else score for item, score in zip(window, scores, strict=True)]
-    shown = [
-        item.final if score is None else (1 - share) * item.final + share * score
-        for item, score in zip(window, scores, strict=True)
+def _ordered(
+    window: Sequence[Hit], scores: Sequence[float | None], share: float, order: Order, *, bridges: bool
+) -> list[Hit]:
+    """The hits in their new order, each with what the reranker said of it."""
+    linked = [bridges and hit.reached_by_link for hit in window]
+    blended = order([hit.order for hit in window], scores, share=share, linked=linked)
+    seen = [
+        hit
+        if score is None
+        else replace(hit, score=(1 - share) * hit.score + share * score, scores={**hit.scores, "rerank": score})
+        for hit, score in zip(window, scores, strict=True)
     ]
-    return _put(window, _best_first(blended), blended, seen, shown)
+    return _put(seen, _best_first(blended), blended)
 
 
 def _best_first(scores: Sequence[float]) -> list[int]:
@@ -199,53 +209,14 @@ def _best_first(scores: Sequence[float]) -> list[int]:
     return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
 
 
-def _put(
-    window: Sequence[Ranked],
-    places: Sequence[int],
-    scores: Sequence[float],
-    seen: Sequence[float | None],
-    shown: Sequence[float],
-) -> list[Ranked]:
-    """The results in the order of their places; each is shown with no more than the one before it."""
-    ordered: list[Ranked] = []
+def _put(window: Sequence[Hit], places: Sequence[int], orders: Sequence[float]) -> list[Hit]:
+    """The hits in the order of their places; each is scored no higher than the one before it."""
+    ordered: list[Hit] = []
     ceiling = 1.0
     for place in places:
-        ceiling = min(ceiling, shown[place])
-        ordered.append(replace(window[place], score=scores[place], rerank=seen[place], shown=ceiling))
+        ceiling = min(ceiling, window[place].score)
+        ordered.append(replace(window[place], order=orders[place], score=ceiling))
     return ordered
-
-
-def candidates_of(store: StoreWithCommunities, ranked: Sequence[Ranked], found: Found) -> list[Candidate]:
-    """Results as later stages read them; one whose chunk is gone meanwhile has no text."""
-    with store.snapshot():
-        chunks = found.read(store, [item.key for item in ranked if item.key])
-        files = found.read_files(store, chunks.values())
-    return [_candidate(item, chunks.get(item.key), files, found) for item in ranked]
-
-
-def _unread(item: Ranked) -> Candidate:
-    return Candidate(id=str(item.key), text="", score=item.final, key=item.key)
-
-
-def _candidate(item: Ranked, chunk: Chunk | None, files: Mapping[FileId, FileInfo | None], found: Found) -> Candidate:
-    file = files.get(chunk.file_id) if chunk else None
-    scores = {
-        "keyword": found.by_word.get(item.key, 0.0),
-        "semantic": found.semantic.get(item.key, 0.0),
-        "graph": item.graph,
-    }
-    if item.rerank is not None:
-        scores["rerank"] = item.rerank
-    return Candidate(
-        id=str(chunk.id) if chunk else (item.hit.id if item.hit else ""),
-        text=chunk.text if chunk else str(item.hit.details.get("text", "")) if item.hit else "",
-        score=item.final,
-        title=(file.title or "") if file else "",
-        headings=chunk.headings if chunk else (),
-        key=item.key,
-        language=chunk.language if chunk else "",
-        scores=scores,
-    )
 
 
 def _wrong(reranking: Reranking, expected: int) -> str | None:

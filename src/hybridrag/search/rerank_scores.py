@@ -13,7 +13,7 @@ CLEAR = 5.0
 
 
 def blend_reranking(
-    scores: Sequence[float], reranked: Sequence[float | None], *, share: float, led: Sequence[bool]
+    scores: Sequence[float], reranked: Sequence[float | None], *, share: float, linked: Sequence[bool]
 ) -> list[float]:
     """What orders each result: its own score and the log-odds of the reranker's, each stretched over 0-1, in shares.
 
@@ -27,7 +27,7 @@ def blend_reranking(
     seen = [score for score in odds if score is not None]
     low, high = (min(seen), max(seen)) if seen else (0.0, 0.0)
     blended: list[float] = []
-    for mine, theirs, protected in zip(own, odds, led, strict=True):
+    for mine, theirs, protected in zip(own, odds, linked, strict=True):
         if theirs is None or high <= low:
             blended.append(mine)
             continue
@@ -37,7 +37,7 @@ def blend_reranking(
 
 
 def add_reading(
-    scores: Sequence[float], read: Sequence[float | None], *, share: float, led: Sequence[bool]
+    scores: Sequence[float], read: Sequence[float | None], *, share: float, linked: Sequence[bool]
 ) -> list[float]:
     """What orders each of the very first results: its score, less as far as a model read less in it than in the best.
 
@@ -50,7 +50,7 @@ def add_reading(
     best = max((score for score in odds if score is not None), default=0.0)
     return [
         own if theirs is None or protected else own + share * (theirs - best)
-        for own, theirs, protected in zip(scores, odds, led, strict=True)
+        for own, theirs, protected in zip(scores, odds, linked, strict=True)
     ]
 
 

@@ -10,16 +10,21 @@ from hybridrag.config import Settings
 from hybridrag.errors import InvalidQuery
 from hybridrag.protocols import Embedder, Judge, Linker, Llm, Reader, Reranker, StoreWithCommunities, WebSearch
 from hybridrag.search.cache import QueryCache
+from hybridrag.search.correct import Rounds
+from hybridrag.search.duplicates import leave_out_copies
+from hybridrag.search.fuse import matches_first, rank
 from hybridrag.search.judge import READ, LocalJudge
+from hybridrag.search.outside import Outside
 from hybridrag.search.present import page_of, show
 from hybridrag.search.record import Recorder, span
 from hybridrag.search.rerank import RerankStage
-from hybridrag.search.retrieve import Ask, Finder, Found
+from hybridrag.search.retrieve import Retriever
+from hybridrag.search.state import SearchState
 from hybridrag.search.understand import Understander
-from hybridrag.search.verify import Verified, VerifyStage
+from hybridrag.search.verify import Verifier
 from hybridrag.steps import Step
-from hybridrag.types.queries import SearchQuery, SearchStrategy
-from hybridrag.types.results import SearchResult, SearchStrategyMetrics, StrategyMetric
+from hybridrag.types.queries import SINGLE_STRATEGIES, SearchQuery, SearchStrategy
+from hybridrag.types.results import CorrectiveActionKind, SearchResult, SearchStrategyMetrics, StrategyMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +52,18 @@ class Searcher:
 
     def __init__(self, store: StoreWithCommunities, parts: SearchParts, settings: Settings) -> None:
         self._store = store
-        self._settings = settings.search
+        self._settings = settings
+        self._llm = parts.llm
         self._cache: QueryCache[SearchResult] = QueryCache(settings.search.cache_size)
         self._understander = Understander(store.graph, settings.search, parts.classifier)
-        self._finder = Finder(store, parts.embedder, parts.linker, settings.search)
-        self._reranker = RerankStage(store, parts.reranker, parts.second_reranker, settings.rerank)
-        read_k = settings.rerank.read_k
-        self._verifier = VerifyStage(
-            store,
-            self._find,
-            lambda corrected: parts.judge or LocalJudge(parts.reader, first=READ if corrected else read_k),
-            LocalJudge(),
-            settings,
-            llm=parts.llm,
-            web=parts.web,
+        self._retriever = Retriever(store, parts.embedder, parts.linker, settings.search)
+        by_score = settings.search.fusion == "score"
+        self._reranker = RerankStage(store, parts.reranker, parts.second_reranker, settings.rerank, by_score=by_score)
+        quick, thorough = (LocalJudge(parts.reader, first=first) for first in (settings.rerank.read_k, READ))
+        self._verifier = Verifier(
+            store, lambda corrected: parts.judge or (thorough if corrected else quick), LocalJudge(), settings
         )
+        self._outside = Outside(store, parts.web, self._verifier, settings) if parts.web else None
 
     def search(self, query: SearchQuery, *, explain: bool = False) -> SearchResult:
         """Answer a query; a stage that fails or is late is named, and the others answer.
@@ -81,40 +83,57 @@ class Searcher:
             return kept.model_copy(update={"processing_time": (time.perf_counter() - began) * 1000})
         recorder = Recorder()
         with span("search"):
-            result = self._search(query, recorder, began, explain=explain)
+            state = self._understander.understand(query, recorder)
+            self._find(state)
+            state = self._verified(state)
+            result = self._present(state, began, explain=explain)
         if not recorder.troubled:
             self._cache.put((query, explain), result, generation=generation)
         return result
 
-    def _search(self, query: SearchQuery, recorder: Recorder, began: float, *, explain: bool) -> SearchResult:
-        understood = self._understander.understand(query, recorder)
-        plan = understood.plan
-        depth = max(self._settings.candidates, plan.candidates)
-        ask = Ask(query, query.text, understood, plan.weights, depth=depth, hops=self._settings.walk.steps)
-        verified = self._verifier.verify(self._find(ask, recorder), recorder)
-        return self._result(query, verified, recorder, began, explain=explain)
+    def _find(self, state: SearchState) -> None:
+        """One try: search, fuse, rerank."""
+        self._retriever.retrieve(state)
+        rank(state, self._settings.search)
+        leave_out_copies(state, self._store)
+        self._reranker.rerank(state)
+        matches_first(state)
 
-    def _find(self, ask: Ask, recorder: Recorder) -> Found:
-        found = self._finder.find(ask, recorder)
-        self._reranker.rerank(found, recorder)
-        return found
+    def _verified(self, state: SearchState) -> SearchState:
+        """The best of several tries, judged; without correction, of this one."""
+        with state.recorder.step(Step.GRADE) as note:
+            self._verifier.judge(state, note)
+            if state.judgement is not None:
+                note.details |= {"sufficient": round(state.judgement.sufficient, 4), "judged": len(state.judged)}
+        if state.judgement is not None:
+            state = self._corrected(state)
+        self._verifier.conclude(state)
+        return state
 
-    def _result(
-        self,
-        query: SearchQuery,
-        verified: Verified,
-        recorder: Recorder,
-        began: float,
-        *,
-        explain: bool,
-    ) -> SearchResult:
-        found = verified.found
-        passing = [item for item in found.ranked if item.combined >= query.filters.min_relevance]
-        first = query.options.offset
-        with recorder.step(Step.HIGHLIGHT):
-            page = page_of(passing, first, query.options.limit)
-            items = show(self._store, found, page, verified.extras)
-        metrics = {name: found.metrics.get(name, StrategyMetric(enabled=False)) for name in SearchStrategy}
+    def _corrected(self, state: SearchState) -> SearchState:
+        """Where the query wants it, search again in other ways until the results answer or nothing is left to try."""
+        if not state.query.options.crag_enabled:
+            state.recorder.skipped(Step.CORRECT, "Switched off.")
+            return state
+        with state.recorder.step(Step.CORRECT) as note:
+            rounds = Rounds(state, self._settings, note, llm=self._llm, web=self._outside is not None)
+            while (correction := rounds.next()) is not None:
+                other: SearchState | None = None
+                if correction.kind is CorrectiveActionKind.WEB_SEARCH and self._outside is not None:
+                    other = self._outside.search(str(correction.query), rounds.best, note, rounds.until)
+                elif correction.searches:
+                    other = rounds.another_try(correction)
+                    self._find(other)
+                    self._verifier.judge(other, note)
+                rounds.take(correction, other)
+            return rounds.best
+
+    def _present(self, state: SearchState, began: float, *, explain: bool) -> SearchResult:
+        query = _as_run(state)
+        passing = [hit for hit in state.hits if hit.combined >= query.filters.min_relevance]
+        with state.recorder.step(Step.HIGHLIGHT):
+            items = show(self._store, state, page_of(passing, query.options.offset, query.options.limit))
+        metrics = {name: state.metrics.get(name, StrategyMetric(enabled=False)) for name in SINGLE_STRATEGIES}
         return SearchResult(
             query=query,
             results=tuple(items),
@@ -125,12 +144,13 @@ class Searcher:
                 semantic=metrics[SearchStrategy.SEMANTIC],
                 graph=metrics[SearchStrategy.GRAPH],
             ),
-            classification=found.ask.understood.classification,
-            search_sources=tuple(name for name, metric in found.metrics.items() if metric.result_count),
-            crag=verified.crag,
-            intent_match=verified.intent,
-            sufficiency=verified.sufficiency,
-            trace=recorder.trace() if explain else None,
+            classification=state.question.classification,
+            search_sources=tuple(name for name, metric in state.metrics.items() if metric.result_count),
+            crag=state.crag,
+            intent_match=state.intent,
+            sufficiency=state.sufficiency,
+            relaxed=state.relaxed,
+            trace=state.recorder.trace() if explain else None,
         )
 
     def close(self) -> None:
@@ -139,7 +159,7 @@ class Searcher:
 
     def _bounded(self, query: SearchQuery) -> SearchQuery:
         """The query with the bound that holds: its own, else that of the settings."""
-        filters, least = query.filters, self._settings.min_relevance
+        filters, least = query.filters, self._settings.search.min_relevance
         if "min_relevance" in filters.model_fields_set or filters.min_relevance == least:
             return query
         return query.model_copy(update={"filters": filters.model_copy(update={"min_relevance": least})})
@@ -152,3 +172,9 @@ class Searcher:
             f"The query's embedding has {len(query.embedding)} numbers; this index has {model.dimension}.",
             hint="Leave it out to have it computed.",
         )
+
+
+def _as_run(state: SearchState) -> SearchQuery:
+    """The query with what was decided for it: its type, and how much each search counted."""
+    options = state.query.options.model_copy(update={"weights": state.weights})
+    return state.query.model_copy(update={"type": state.plan.type, "options": options})

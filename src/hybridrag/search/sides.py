@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from pydantic import JsonValue
+
+from hybridrag.search.blend import LOWEST_SHOWN
 from hybridrag.search.named import Named
+from hybridrag.search.state import SearchState
+from hybridrag.types.queries import RelationHint
+from hybridrag.types.results import Hit
 
 FIRST_RESULTS = 5
 """A reader compares what stands on one screen."""
@@ -84,3 +90,32 @@ def _move_up(order: list[int], key: int, *, needed: set[int], first: int) -> boo
     order[:] = [other for other in order if other not in (gives_way, key)]
     order[first - 1 : first - 1] = [key, gives_way]
     return True
+
+
+# The step
+
+
+def show_both_sides(state: SearchState) -> list[JsonValue]:
+    """Move a chunk about each side that lacks one among the first results; what was moved, for the trace.
+
+    Only for a comparison, and only where the graph was searched: it knows what is about a side.
+    """
+    if state.question.hint is not RelationHint.COMPARISON:
+        return []
+    chunks = {hit.key: hit for hit in state.hits if hit.key}
+    represented = represent_sides(list(chunks), state.sides)
+    if not represented.promotions:
+        return []
+    nodes = [hit for hit in state.hits if not hit.key]
+    sides = {move.key: move.side for move in represented.promotions}
+    ordered: list[Hit] = []
+    ceiling = 1.0
+    for key in represented.keys:
+        hit = chunks.get(key) or Hit(str(key), key=key, score=LOWEST_SHOWN, path=(sides[key],), reached_by_link=True)
+        if key in sides:
+            # It stands here for its side, so it counts as much as what it stands beside.
+            hit = replace(hit, combined=max(hit.combined, LOWEST_SHOWN), score=ceiling)
+        ceiling = min(ceiling, hit.score)
+        ordered.append(replace(hit, score=ceiling))
+    state.hits = nodes + ordered
+    return [{"side": move.side, "from": move.from_rank, "to": move.to_rank} for move in represented.promotions]

@@ -15,7 +15,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hybridrag.language.words import keywords
 from hybridrag.protocols import CommunityStore, EntityRow, Store
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk
@@ -53,22 +52,6 @@ NO_TOPIC, TOPIC = 0.45, 0.65
 """The spread of the question's cosines over that of the chunks among themselves: up to the first the question has no
 topic, from the second on it has one. Set on fourteen questions with a topic (0.67-1.2) and twelve without (0.31-0.68).
 """
-_GENERAL = """
-main key major important central general overall whole entire total broad common recurring big
-theme themes topic topics subject subjects point points issue issues idea ideas thing things trend trends
-summary summarise summarize summarised summarized overview outline recap gist picture takeaway takeaways
-highlight highlights conclusion conclusions discuss discussed discussion discussions talk talked cover covered
-mention mentioned say said tell describe explain give list show happen happened content contents information
-meeting meetings document documents file files report reports text texts note notes transcript transcripts call
-calls corpus collection archive folder data material conversation conversations page pages article articles
-paper papers record records
-主 主な 主要 全体 全般 総合 概要 要約 要約する まとめ まとめる 纏める 整理 テーマ 主題 話題 論点 内容 要点
-ポイント 傾向 特徴 資料 資料集 文書 文章 書類 会議 会合 議事録 報告 報告書 ファイル ドキュメント データ 教える
-説明 説明する 紹介 扱う 話す 話し合う 議論 議論する 大まか 全て すべて 全部 記事 記録 話 一覧 大きな 重要
-"""
-GENERAL_WORDS = frozenset(_GENERAL.split())
-"""Words that ask for the whole, and words for what holds it: a question of these alone has no topic."""
-
 FEWEST_TO_COMPARE = 3
 """Chunks from which on it can be told how unequally near a question is to them."""
 
@@ -184,7 +167,7 @@ def search_themes(
     views: Sequence[CommunityShown],
     base: Mapping[int, float],
     *,
-    question: str | None = None,
+    has_topic: bool = True,
     filters: SearchFilters | None = None,
     limit: int = COVERED,
 ) -> list[Hit]:
@@ -192,12 +175,12 @@ def search_themes(
 
     A corpus on boats, bread and bees, "What is it all about?" -> a chunk or community of each, then the second ones
 
-    `vector` is the question's and `question` its text, whose words tell a topic; `base` is the own score of the chunks
+    `vector` is the question's, which may name a topic; `base` is the own score of the chunks
     that words and meaning found, `views` are the communities of `theme_keys`. A community's text is in `details`, made
     from visible chunks alone. Scores fall with the order. No candidates -> no hits.
     """
     with store.snapshot():
-        asked = _Asked(np.asarray(vector, dtype=np.float32), question is None or has_topic(question))
+        asked = _Asked(np.asarray(vector, dtype=np.float32), has_topic)
         pool = _pool(store, views, base, filters)
         if not pool.candidates:
             return []
@@ -209,29 +192,25 @@ def search_themes(
         return [_hit(pool, pool.candidates[at], score, ids) for at, score in zip(order, scores, strict=True)]
 
 
-def has_topic(question: str) -> bool:
-    """Whether a question about the whole says what of it is wanted.
-
-    "What are the main risks?" -> True; "Summarise the meeting." -> False; 「全体をまとめてください」 -> False
-    """
-    return any(word.casefold() not in GENERAL_WORDS for word in keywords(question))
-
-
 def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId]) -> Hit:
     view = one.community
     path = (view.title,) if view else ()
+    scores = {"theme": score, "graph": score}
     if one.key or view is None:
         community = view.id if view else None
-        details: dict[str, float | str] = {"chosen": "cover"}
-        return Hit(pool.chunks[one.key].id, score, key=one.key, path=path, community_id=community, details=details)
+        return Hit(
+            str(pool.chunks[one.key].id), score=score, key=one.key, path=path, community_id=community, scores=scores
+        )
     return Hit(
         id=view.id,
+        text=view.summary,
         score=score,
+        title=view.title,
         type=SearchResultType.COMMUNITY,
         path=path,
         entity_ids=tuple(ids[row.key] for row in view.key_entities if row.key in ids),
         community_id=view.id,
-        details={"chosen": "cover", "title": view.title, "text": view.summary},
+        scores=scores,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hybridrag.config import SearchSettings
 from hybridrag.errors import RAGError
@@ -12,9 +11,12 @@ from hybridrag.protocols import GraphStore, Llm
 from hybridrag.queries.classify import classify
 from hybridrag.queries.classify_llm import classify_with_llm
 from hybridrag.queries.expand import Expansion, ExpansionSource, expand
-from hybridrag.queries.plan import Plan, make_plan
+from hybridrag.queries.operators import read_operators
+from hybridrag.queries.plan import make_plan
+from hybridrag.queries.question import read_question
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.search.record import Note, Recorder
+from hybridrag.search.state import SearchState
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryClassification, SearchFilters, SearchQuery
 
@@ -23,18 +25,6 @@ MAX_SEARCHED = 4
 
 MAX_ALIASES = 3
 """Other names taken of one entity, the most used first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Understood:
-    """A question, ready to be searched."""
-
-    classification: QueryClassification
-    plan: Plan
-    names: tuple[KnownName, ...]
-    """Those in the question that the graph knows."""
-    expansions: tuple[Expansion, ...]
-    """The question in other words; without the question itself."""
 
 
 class Understander:
@@ -46,13 +36,16 @@ class Understander:
         self._synonyms = load_synonyms(settings.synonyms) if settings.synonyms else default_synonyms()
         self._llm = llm
 
-    def understand(self, query: SearchQuery, recorder: Recorder) -> Understood:
+    def understand(self, query: SearchQuery, recorder: Recorder) -> SearchState:
         """What the question wants and how to search it; a graph or LLM that fails only takes its part away."""
         filters = query.filters
+        operators = read_operators(query.text)
+        text = operators.words if operators else query.text
         with recorder.step(Step.CLASSIFY) as note:
-            names = self._names(query.text, filters, note)
-            found = self._classify(query.text, names, note)
-            found = found.model_copy(update={"suggested_weights": self._settings.weights.of(found.type)})
+            names = self._names(text, filters, note)
+            found = self._classify(text, names, note)
+            weights = self._settings.weights.of(found.type)
+            found = found.model_copy(update={"suggested_weights": weights, "original_query": query.text})
             note.details |= {
                 "type": found.type.value,
                 "confidence": found.confidence,
@@ -60,7 +53,7 @@ class Understander:
                 "intent": found.intent,
             }
         with recorder.step(Step.EXPAND) as note:
-            expansions = self._expand(query.text, names, filters, note)
+            expansions = self._expand(text, names, filters, note)
         if expansions:
             texts = tuple(dict.fromkeys(expansion.text for expansion in expansions))
             found = found.model_copy(update={"expanded_queries": texts})
@@ -73,7 +66,8 @@ class Understander:
                 "weightsFrom": plan.weights_from,
                 "candidates": plan.candidates,
             }
-        return Understood(found, plan, names, expansions)
+        question = read_question(text, found, operators=operators)
+        return SearchState(query, question, plan, recorder, names=names, expansions=expansions)
 
     def _names(self, text: str, filters: SearchFilters, note: Note) -> tuple[KnownName, ...]:
         try:

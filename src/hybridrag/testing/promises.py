@@ -15,8 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from hybridrag.errors import RAGError
-from hybridrag.protocols import Candidate, Judge, Judgement, Question, Reranker, Reranking, WebPage, WebSearch
+from hybridrag.protocols import Judge, Judgement, Question, Reranker, Reranking, WebSearch
 from hybridrag.result import Err, Ok, Result
+from hybridrag.types.results import Hit
+from hybridrag.types.sources import WebPage
 
 __all__ = ["check_judge", "check_reranker", "check_web_search"]
 
@@ -31,8 +33,8 @@ ODD_TEXTS = (
 )
 
 
-def _candidates(texts: Sequence[str]) -> list[Candidate]:
-    return [Candidate(str(place), text, 0.5, title="A title" if place % 2 else "") for place, text in enumerate(texts)]
+def _candidates(texts: Sequence[str]) -> list[Hit]:
+    return [Hit(str(place), text, 0.5, title="A title" if place % 2 else "") for place, text in enumerate(texts)]
 
 
 def check_reranker(reranker: Reranker) -> None:

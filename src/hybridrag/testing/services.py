@@ -21,8 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from hybridrag.protocols import WebPage
 from hybridrag.testing.llms import Hang
+from hybridrag.types.sources import WebPage
 
 __all__ = [
     "Fault",

@@ -71,6 +71,19 @@ class RelationHint(StrEnum):
     GENERAL = "general"
 
 
+class Want(StrEnum):
+    """The kind of thing that answers a question."""
+
+    DATE = "date"
+    NUMBER = "number"
+    PERSON = "person"
+    PLACE = "place"
+    REASON = "reason"
+    MANNER = "manner"
+    THING = "thing"
+    """Anything else: nothing in a text can be told to be of the right kind."""
+
+
 def _in_utc(moment: datetime) -> datetime:
     """The moment in UTC, so that moments always compare and JSON holds one form; without a zone it is UTC."""
     try:
@@ -139,6 +152,11 @@ class SearchFilters(Model):
     """Only results out of documents dated within it."""
     min_relevance: Score = 0.3
     """Results whose combined score is lower are left out (BR-007)."""
+
+    @field_validator("entity_types")
+    @classmethod
+    def _types_in_any_case(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return tuple(kind.lower() for kind in value) if value else value
 
     @field_validator("file_ids", "file_types", "workspace_ids", "entity_types")
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Self
@@ -13,6 +13,7 @@ from hybridrag.steps import Step, StepState
 from hybridrag.types.base import Model
 from hybridrag.types.ids import ChunkId, CommunityId, EntityId, FileId, RelationId
 from hybridrag.types.queries import SINGLE_STRATEGIES, QueryClassification, Score, SearchQuery, SearchStrategy
+from hybridrag.types.sources import WebPage
 
 Milliseconds = Annotated[float, Field(ge=0.0)]
 Count = Annotated[int, Field(ge=0)]
@@ -359,6 +360,8 @@ class SearchResult(Model):
     """Whether the results answer the kind of question that was asked; None unless it was checked."""
     sufficiency: SufficiencyEvaluation | None = None
     """Whether the results suffice to answer; None unless it was judged."""
+    relaxed: bool = False
+    """Whether results are among them that lack a word of the query, or do not match its operators."""
     trace: Trace | None = None
     """What happened, step by step; None unless asked for."""
 
@@ -387,16 +390,35 @@ class SearchResult(Model):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The one value that flows from every search to fusion, reranking and grading."""
+    """The one value that flows from every search through fusion, reranking and grading to presentation.
+
+    Steps never change a hit: each makes new ones with what it adds. Explanations are read off it.
+    """
 
     id: str
-    """The id of the chunk, entity or community."""
-    score: float
-    """The search's own score, mapped to 0-1, higher is better."""
+    """The id of the chunk, entity, community or page; the store's key of a chunk that was not read yet."""
+    text: str = ""
+    """What it says; empty for a chunk that was not read yet."""
+    score: float = 0.0
+    """How good it is so far, 0-1: what is reported in the end."""
+    title: str = ""
+    """The title of its document."""
+    headings: tuple[str, ...] = ()
+    """The headings above it, outermost first."""
+    language: str = ""
+    """What its text is written in."""
     type: SearchResultType = SearchResultType.CHUNK
     """What it is."""
     key: int = 0
-    """The store's row of a chunk; 0 for what is not a chunk."""
+    """The store's row of a chunk; 0 for what is not a chunk of the index."""
+    order: float = 0.0
+    """What fusion and reranking sort by; not bounded."""
+    combined: float = 0.0
+    """The fused score, 0-1, without what a reranker said: what `min_relevance` is compared with."""
+    scores: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """What each step said of it, by name: the searches 0-1, and what their scores and those of later steps rest on."""
+    ranks: Mapping[SearchStrategy, int] = field(default_factory=dict, hash=False)
+    """1-based places in the searches that found it."""
     path: tuple[str, ...] = ()
     """For the graph: the names from the question to this hit."""
     entity_ids: tuple[EntityId, ...] = ()
@@ -405,5 +427,21 @@ class Hit:
     """The relations that led to it."""
     community_id: CommunityId | None = None
     """The community that it is, or that led to it."""
-    details: dict[str, float | str] = field(default_factory=dict, compare=False)
-    """What explains the score, by name; takes no part in equality."""
+    reached_by_link: bool = False
+    """Whether another hit led here: its own words need not resemble the question."""
+    copies: int = 0
+    """How many that say the same were left out."""
+    page: WebPage | None = None
+    """Where it was found, if outside the documents."""
+    grade: CRAGScore | None = None
+    """The verdict on it, where it was judged."""
+    summary: str | None = None
+    """Its sentences that bear on the question, where others were left out."""
+    details: Mapping[str, float | str] = field(default_factory=dict, compare=False)
+    """What else explains it, by name; takes no part in equality."""
+
+    def explained(self) -> dict[str, JsonValue]:
+        """How its place came about, for a trace."""
+        told: dict[str, JsonValue] = {"key": self.key or self.id, "score": round(self.order, 6)}
+        told |= {name: round(score, 4) for name, score in self.scores.items()}
+        return told | {"ranks": {name.value: rank for name, rank in self.ranks.items()}, "via": " > ".join(self.path)}

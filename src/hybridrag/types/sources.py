@@ -1,4 +1,4 @@
-"""A document that a program hands over as text, instead of a file."""
+"""Text that is no file: a document that a program hands over, a page of the web."""
 
 from __future__ import annotations
 
@@ -16,3 +16,12 @@ class TextDocument:
     modified: datetime | None = None
     mime_type: str = "text/plain"
     """What the text is; `text/markdown` has its headings read."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """Text from outside, with where it was found."""
+
+    url: str
+    title: str
+    text: str

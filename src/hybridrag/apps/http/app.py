@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -14,12 +15,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from hybridrag import Engine, RAGError, Settings, __version__, load_settings
 from hybridrag.apps.http.docs_page import STYLE, docs_page
 from hybridrag.apps.http.guard import TRACE_ID, Guard
 from hybridrag.apps.http.problems import ProblemDetails, make_problem, problem_of, respond, sentence_of
-from hybridrag.apps.http.routes import documents, graph, jobs, search, system
+from hybridrag.apps.http.routes import chat, documents, graph, jobs, search, system
 from hybridrag.apps.http.state import ServerState
 
 LOG = logging.getLogger("hybridrag.server")
@@ -45,17 +48,31 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=partial(_lifespan, settings=settings),
         separate_input_output_schemas=True,
     )
-    app.state.server = None
-    for part in (search, documents, jobs, graph, system):
+    app.state.server = app.state.agents = None
+    for part in (search, chat, documents, jobs, graph, system):
         app.include_router(part.router)
     app.add_middleware(Guard, state=lambda: app.state.server, settings=settings)
     app.add_exception_handler(RAGError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
+    app.router.routes.append(Route("/mcp", _Agents(app), methods=["GET", "POST", "DELETE"]))
     app.add_api_route("/docs", partial(_docs, app), include_in_schema=False)
     app.add_api_route("/docs/style.css", _style, include_in_schema=False)
     app.openapi = partial(_openapi, app)  # type: ignore[method-assign]
     return app
+
+
+class _Agents:
+    """MCP by streamable HTTP; nothing where it is switched off or not installed."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if self._app.state.agents is None:
+            raise HTTPException(404)
+        await self._app.state.agents(scope, receive, send)
 
 
 @asynccontextmanager
@@ -66,6 +83,10 @@ async def _lifespan(app: FastAPI, *, settings: Settings) -> AsyncIterator[None]:
         stack.push_async_callback(asyncio.to_thread, state.close)
         for work in (_load_models(state), state.jobs.run()):
             stack.push_async_callback(_end, asyncio.create_task(_told(work)))
+        if settings.server.mcp and find_spec("mcp") is not None:
+            from hybridrag.apps.http.agents import serve_agents  # noqa: PLC0415 (the extra `mcp` is optional)
+
+            app.state.agents = await stack.enter_async_context(serve_agents(state))
         app.state.server = state
         yield
         app.state.server = None

@@ -74,6 +74,8 @@ _DERIVED = {
     ),
     "spellings of a name that is gone": (
         "SELECT (SELECT count(*) FROM name_blocks WHERE name_key NOT IN (SELECT key FROM names)) "
+        "+ (SELECT count(*) FROM short_forms WHERE name_key NOT IN (SELECT key FROM names) "
+        "OR whole_key NOT IN (SELECT key FROM names)) "
         "+ (SELECT count(*) FROM alike WHERE name_key NOT IN (SELECT key FROM names) "
         "OR other_key NOT IN (SELECT key FROM names))"
     ),
@@ -141,6 +143,8 @@ def drop_orphans(connection: apsw.Connection) -> None:
     for column in ("name_key", "other_key"):
         connection.execute(f"DELETE FROM alike WHERE {column} NOT IN (SELECT key FROM names)")  # noqa: S608
     connection.execute("DELETE FROM name_blocks WHERE name_key NOT IN (SELECT key FROM names)")
+    for column in ("name_key", "whole_key"):
+        connection.execute(f"DELETE FROM short_forms WHERE {column} NOT IN (SELECT key FROM names)")  # noqa: S608
     connection.execute("UPDATE names SET entity_key = key WHERE entity_key NOT IN (SELECT key FROM names)")
     if unfit:
         forget_communities(connection)

@@ -29,7 +29,7 @@ def _is_mentioned(entity: str, compiled: CompiledFilter) -> tuple[str, list[Any]
     """That a visible chunk mentions the entity in a column, as an SQL condition with its values."""
     visible, values = compiled.condition("m.chunk_key")
     sql = (
-        "EXISTS (SELECT 1 FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (a column name)
+        f"EXISTS (SELECT 1 FROM {compiled.names} n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (a column name)
         f"WHERE n.entity_key = {entity}{visible})"
     )
     return sql, values
@@ -240,7 +240,7 @@ def mention_places(
     for batch in batches(list(chunk_keys)):
         sql = (
             'SELECT m.chunk_key, n.entity_key, m."start", m."end" FROM mentions m '  # noqa: S608 (only marks)
-            f"JOIN names n ON n.key = m.name_key WHERE m.chunk_key IN ({marks(batch)}){visible} "
+            f"JOIN {compiled.names} n ON n.key = m.name_key WHERE m.chunk_key IN ({marks(batch)}){visible} "
             'ORDER BY m.chunk_key, m."start", m."end"'
         )
         found.extend((row[0], row[1], row[2], row[3]) for row in connection.execute(sql, (*batch, *values)))
@@ -248,42 +248,22 @@ def mention_places(
 
 
 def visible_communities(connection: apsw.Connection, compiled: CompiledFilter) -> set[int]:
-    """Communities that may have a visible member, found from the visible chunks.
-
-    Read from what was counted, which is a tenth of the rows; chunks that are not counted yet are read themselves.
-    """
+    """Communities that have a visible member, found from the visible chunks."""
     if compiled.excludes_all:
         return set()
-    where, values = _chunks_pass(compiled, "chunk_key")
-    sql = f"SELECT members FROM counted_chunks WHERE 1{where}"  # noqa: S608 (conditions hold no user text)
-    blobs = [bytes(blob) for (blob,) in connection.execute(sql, values)]
-    where, values = _chunks_pass(compiled, "m.chunk_key")
-    sql = (
-        "SELECT DISTINCT n.entity_key FROM (SELECT DISTINCT chunk_key FROM touched_chunks) t "  # noqa: S608
-        f"JOIN mentions m ON m.chunk_key = t.chunk_key JOIN names n ON n.key = m.name_key WHERE 1{where}"
-    )
-    fresh = [key for (key,) in connection.execute(sql, values)]
-    entities = np.unique(np.concatenate((np.frombuffer(b"".join(blobs), dtype="<i8"), np.array(fresh, dtype=np.int64))))
-    if not len(entities):
-        return set()
-    leaves = connection.execute(
-        "SELECT DISTINCT community_key FROM community_members WHERE entity_key IN carray(?)",
-        (apsw.carray(np.ascontiguousarray(entities, dtype=np.int64)),),
-    )
-    return set(_parents(connection, [key for (key,) in leaves]))
-
-
-def _chunks_pass(compiled: CompiledFilter, column: str) -> tuple[str, list[Any]]:
-    """The filter as a condition that begins with the files: good for one statement over many chunks."""
-    sql = ""
-    values: list[Any] = []
+    sql, values = "", []
     if compiled.file_keys is not None:
-        sql += f" AND {column} IN (SELECT key FROM chunks WHERE file_key IN carray(?))"  # noqa: S608 (a column name)
+        sql += " AND m.chunk_key IN (SELECT key FROM chunks WHERE file_key IN carray(?))"
         values.append(apsw.carray(compiled.file_keys))
     if compiled.chunk_keys is not None:
-        sql += f" AND {column} IN carray(?)"
+        sql += " AND m.chunk_key IN carray(?)"
         values.append(apsw.carray(compiled.chunk_keys))
-    return sql, values
+    leaves = connection.execute(
+        "SELECT DISTINCT k.community_key FROM mentions m CROSS JOIN names n ON n.key = m.name_key "  # noqa: S608
+        f"CROSS JOIN community_members k ON k.entity_key = n.entity_key WHERE 1{sql}",
+        values,
+    )
+    return set(_parents(connection, [key for (key,) in leaves]))
 
 
 def text_vectors(connection: apsw.Connection, model: str) -> tuple[Keys, Float32Array]:

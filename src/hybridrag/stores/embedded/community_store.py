@@ -13,7 +13,6 @@ import numpy as np
 
 from hybridrag.protocols import (
     CommunityChange,
-    CommunityNode,
     CommunityProfile,
     CommunityRow,
     CommunityState,
@@ -74,15 +73,10 @@ class EmbeddedCommunities:
         with self._read() as connection:
             return tables.read_state(connection)
 
-    def changed_chunks(self) -> dict[int, tuple[Ties | None, Ties | None]]:
-        """What changed chunks added and add."""
+    def ties(self) -> list[Ties]:
+        """What the chunks add now."""
         with self._read() as connection:
-            return tables.changed_chunks(connection)
-
-    def ties(self, chunk_keys: Sequence[int] | None = None) -> dict[int, Ties]:
-        """What chunks add now."""
-        with self._read() as connection:
-            return tables.read_ties(connection, chunk_keys)
+            return tables.read_ties(connection)
 
     def chunks_mentioning(self, entity_keys: Sequence[int], *, filters: SearchFilters | None = None) -> dict[int, Keys]:
         """The chunks that mention each entity."""
@@ -94,50 +88,20 @@ class EmbeddedCommunities:
         with self._read() as connection:
             return tables.home_files(connection, entity_keys)
 
-    def dates(self, entity_keys: Sequence[int] | None = None) -> set[int]:
+    def dates(self) -> set[int]:
         """Entities that are dates wherever they are mentioned."""
         with self._read() as connection:
-            return tables.dates(connection, entity_keys)
+            return tables.dates(connection)
 
     def chunk_ids(self, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
         """The public ids of chunks."""
         with self._read() as connection:
             return tables.chunk_ids(connection, chunk_keys)
 
-    def nodes(self, keys: Sequence[int]) -> dict[int, CommunityNode]:
-        """Communities by key."""
-        with self._read() as connection:
-            return {node.key: node for node in tables.nodes_by(connection, "key", keys)}
-
-    def homes(self, file_keys: Sequence[int]) -> dict[int, CommunityNode]:
-        """The communities of files whose entities nothing ties to others."""
-        with self._read() as connection:
-            return {node.home_file: node for node in tables.nodes_by(connection, "home_file", file_keys)}
-
-    def children(self, key: int) -> list[CommunityNode]:
-        """The communities that one is divided into."""
-        with self._read() as connection:
-            return tables.nodes_by(connection, "parent_key", [key])
-
-    def places(self, entity_keys: Sequence[int]) -> dict[int, MemberRow]:
-        """Where entities belong."""
-        with self._read() as connection:
-            return tables.places(connection, entity_keys)
-
-    def below(self, key: int) -> list[MemberRow]:
-        """The members of a community at any depth."""
-        with self._read() as connection:
-            return tables.below(connection, key)
-
     def profiles(self, keys: Sequence[int]) -> dict[int, CommunityProfile]:
         """What communities are shown by."""
         with self._read() as connection:
             return tables.profiles(connection, keys)
-
-    def quality(self) -> tuple[float, float]:
-        """The sums that modularity is made of."""
-        with self._read() as connection:
-            return tables.quality(connection)
 
     def write(self, change: CommunityChange) -> bool:
         """Put a change in place at once; False when another one came first."""

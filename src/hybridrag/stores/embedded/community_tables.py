@@ -1,4 +1,4 @@
-"""Write communities, and read what keeping them up to date needs: all of it unfiltered."""
+"""Write communities, and read what finding them needs: all of it unfiltered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hybridrag.protocols import (
     CommunityChange,
-    CommunityNode,
     CommunityProfile,
     CommunityState,
     CommunityText,
@@ -25,69 +24,35 @@ from hybridrag.stores.embedded.filters import EVERYTHING, CompiledFilter
 from hybridrag.stores.embedded.live_vectors import to_blob
 from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.graph import EntityType
-from hybridrag.types.ids import ChunkId, CommunityId, EntityId
+from hybridrag.types.ids import ChunkId, EntityId
 
 Row = tuple[Any, ...]
 
 CONFIDENCE_UNITS = 1 << 20
 """A confidence is kept as a whole number of these, so that sums are exact in any order."""
 
-MEMBER_COLUMNS = "k.entity_key, k.community_key, k.entity_id, k.strength, k.degree"
-NODE_COLUMNS = "key, id, level, parent_key, size, total, inside, home_file"
+MEMBER_COLUMNS = "k.entity_key, k.community_key, k.entity_id, k.strength"
 
 
-# What upkeep reads
+# What finding them reads
 
 
 def read_state(connection: apsw.Connection) -> CommunityState:
     """Where the communities stand."""
-    row = connection.execute("SELECT version, weight, changed, best_modularity FROM community_state").fetchone()
-    version, weight, changed, best = row or (0, 0.0, 0.0, 0.0)
-    return CommunityState(
-        version=version,
-        generation=rows.read_generation(connection),
-        weight=weight,
-        changed=changed,
-        best_modularity=best,
-        pending=int(connection.execute("SELECT count(DISTINCT chunk_key) FROM touched_chunks").get),
-    )
+    row = connection.execute("SELECT version, pending, modularity FROM community_state").fetchone()
+    version, pending, modularity = row or (0, 0, 0.0)
+    chunks = int(connection.execute("SELECT value FROM meta WHERE name = 'chunk_count'").get)
+    return CommunityState(version=version, pending=pending, chunks=chunks, modularity=modularity)
 
 
-def changed_chunks(connection: apsw.Connection) -> dict[int, tuple[Ties | None, Ties | None]]:
-    """What each changed chunk added when it was counted, and what it adds now."""
-    keys = [key for (key,) in connection.execute("SELECT DISTINCT chunk_key FROM touched_chunks ORDER BY 1")]
-    now = read_ties(connection, keys)
-    before = counted_ties(connection, keys)
-    return {key: (before.get(key), now.get(key)) for key in keys}
+def count_pending(connection: apsw.Connection, chunks: int) -> None:
+    """Note inside the caller's transaction that so many chunks came or went."""
+    connection.execute("UPDATE community_state SET pending = pending + ?", (chunks,))
 
 
-def counted_ties(connection: apsw.Connection, chunk_keys: Sequence[int]) -> dict[int, Ties]:
-    """What chunks added when they were last counted."""
-    found: dict[int, Ties] = {}
-    for batch in batches(list(chunk_keys)):
-        sql = f"SELECT chunk_key, members, facts FROM counted_chunks WHERE chunk_key IN ({marks(batch)})"  # noqa: S608
-        for key, members, facts in connection.execute(sql, batch):
-            found[key] = Ties(
-                members=np.frombuffer(members, dtype="<i8").astype(np.int64, copy=False),
-                facts=np.frombuffer(facts, dtype="<i8").astype(np.int64, copy=False).reshape(-1, 3),
-            )
-    return found
-
-
-def read_ties(connection: apsw.Connection, chunk_keys: Sequence[int] | None) -> dict[int, Ties]:
-    """What chunks add now; None means all of them."""
-    if chunk_keys is None:
-        return _group(*_all_mentions(connection), _fact_rows(connection, "", []))
-    found: dict[int, Ties] = {}
-    for batch in batches(list(chunk_keys)):
-        sql = (
-            "SELECT DISTINCT m.chunk_key, n.entity_key FROM mentions m JOIN names n ON n.key = m.name_key "  # noqa: S608
-            f"WHERE m.chunk_key IN ({marks(batch)}) ORDER BY 1, 2"
-        )
-        said = _integers(connection.execute(sql, batch), 2)
-        facts = _fact_rows(connection, f"WHERE f.chunk_key IN ({marks(batch)})", batch)
-        found.update(_group(said[:, 0], said[:, 1], facts))
-    return found
+def read_ties(connection: apsw.Connection) -> list[Ties]:
+    """What the chunks add now."""
+    return _group(*_all_mentions(connection), _fact_rows(connection))
 
 
 def _all_mentions(connection: apsw.Connection) -> tuple[Keys, Keys]:
@@ -104,23 +69,22 @@ def _all_mentions(connection: apsw.Connection) -> tuple[Keys, Keys]:
     return chunks[first], entities[first]
 
 
-def _fact_rows(connection: apsw.Connection, where: str, values: Sequence[Any]) -> NDArray[np.int64]:
+def _fact_rows(connection: apsw.Connection) -> NDArray[np.int64]:
     """Chunk, lower key, higher key and confidence of what is stated of two entities."""
     return _integers(
         connection.execute(
             "SELECT f.chunk_key, min(s.entity_key, o.entity_key), max(s.entity_key, o.entity_key), "  # noqa: S608
             f"CAST(round(f.confidence * {CONFIDENCE_UNITS}) AS INTEGER) FROM facts f "
-            f"JOIN names s ON s.key = f.subject_key JOIN names o ON o.key = f.object_key {where}",
-            values,
+            "JOIN names s ON s.key = f.subject_key JOIN names o ON o.key = f.object_key"
         ),
         4,
     )
 
 
-def _group(chunks: Keys, entities: Keys, facts: NDArray[np.int64]) -> dict[int, Ties]:
+def _group(chunks: Keys, entities: Keys, facts: NDArray[np.int64]) -> list[Ties]:
     """Rows that stand in order of chunk and entity as one value for each chunk."""
     if not len(chunks):
-        return {}
+        return []
     starts = np.flatnonzero(np.concatenate(([True], chunks[1:] != chunks[:-1])))
     known, ends = chunks[starts], np.append(starts[1:], len(chunks))
     facts = facts[(facts[:, 1] != facts[:, 2]) & (facts[:, 3] > 0)]
@@ -130,11 +94,11 @@ def _group(chunks: Keys, entities: Keys, facts: NDArray[np.int64]) -> dict[int, 
     facts = facts[np.lexsort((facts[:, 3], facts[:, 2], facts[:, 1], facts[:, 0]))]
     first, last = (np.searchsorted(facts[:, 0], known, side=side) for side in ("left", "right"))
     said = np.ascontiguousarray(facts[:, 1:])
-    places = (part.tolist() for part in (known, starts, ends, first, last))
-    return {
-        chunk: Ties(members=entities[start:end], facts=said[begin:stop])
-        for chunk, start, end, begin, stop in zip(*places, strict=True)
-    }
+    places = (part.tolist() for part in (starts, ends, first, last))
+    return [
+        Ties(members=entities[start:end], facts=said[begin:stop])
+        for start, end, begin, stop in zip(*places, strict=True)
+    ]
 
 
 def _among(chunks: Keys, entities: Keys, of: Keys, wanted: Keys) -> NDArray[np.bool_]:
@@ -160,7 +124,7 @@ def chunks_mentioning(
     found: dict[int, Keys] = {}
     for batch in batches(list(entity_keys)):
         sql = (
-            "SELECT n.entity_key, m.chunk_key FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
+            f"SELECT n.entity_key, m.chunk_key FROM {compiled.names} n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
             f"WHERE n.entity_key IN ({marks(batch)}){visible}"
         )
         said = np.unique(_integers(connection.execute(sql, (*batch, *values)), 2), axis=0)
@@ -185,20 +149,13 @@ def home_files(connection: apsw.Connection, entity_keys: Sequence[int]) -> dict[
     return found
 
 
-def dates(connection: apsw.Connection, entity_keys: Sequence[int] | None) -> set[int]:
-    """Those of the entities that nothing but dates names; None means of all."""
-    if entity_keys is None:
-        return _dates(connection, "", [])
-    wanted = batches(list(entity_keys))
-    return {key for batch in wanted for key in _dates(connection, f"WHERE n.entity_key IN ({marks(batch)})", batch)}
-
-
-def _dates(connection: apsw.Connection, where: str, values: Sequence[Any]) -> set[int]:
+def dates(connection: apsw.Connection) -> set[int]:
+    """The entities that nothing but dates names."""
     sql = (
-        f"SELECT n.entity_key FROM names n JOIN mentions m ON m.name_key = n.key {where} "  # noqa: S608 (only marks)
-        f"GROUP BY n.entity_key HAVING min(m.type) = '{EntityType.TIME}' AND max(m.type) = '{EntityType.TIME}'"
+        "SELECT n.entity_key FROM names n JOIN mentions m ON m.name_key = n.key GROUP BY n.entity_key "  # noqa: S608
+        f"HAVING min(m.type) = '{EntityType.TIME}' AND max(m.type) = '{EntityType.TIME}'"
     )
-    return {key for (key,) in connection.execute(sql, values)}
+    return {key for (key,) in connection.execute(sql)}
 
 
 def chunk_ids(connection: apsw.Connection, chunk_keys: Sequence[int]) -> dict[int, ChunkId]:
@@ -210,41 +167,6 @@ def chunk_ids(connection: apsw.Connection, chunk_keys: Sequence[int]) -> dict[in
     return found
 
 
-def nodes_by(connection: apsw.Connection, column: str, values: Sequence[int]) -> list[CommunityNode]:
-    """The communities that hold one of the values in a column."""
-    found: list[CommunityNode] = []
-    for batch in batches(list(values)):
-        sql = f"SELECT {NODE_COLUMNS} FROM communities WHERE {column} IN ({marks(batch)}) ORDER BY key"  # noqa: S608
-        found.extend(_node(row) for row in connection.execute(sql, batch))
-    return found
-
-
-def _node(row: Row) -> CommunityNode:
-    key, identity, level, parent, size, total, inside, home = row
-    return CommunityNode(
-        key=key,
-        id=str.__new__(CommunityId, identity),
-        level=level,
-        parent_key=parent,
-        size=size,
-        total=total,
-        inside=inside,
-        home_file=home,
-    )
-
-
-def places(connection: apsw.Connection, entity_keys: Sequence[int]) -> dict[int, MemberRow]:
-    """Where entities belong."""
-    found: dict[int, MemberRow] = {}
-    for batch in batches(list(entity_keys)):
-        sql = (
-            f"SELECT {MEMBER_COLUMNS} FROM community_members k "  # noqa: S608 (only marks)
-            f"WHERE entity_key IN ({marks(batch)})"
-        )
-        found.update((row[0], to_member(row)) for row in connection.execute(sql, batch))
-    return found
-
-
 BELOW = (
     "WITH RECURSIVE below (key) AS (VALUES (?) UNION ALL "
     "SELECT c.key FROM communities c JOIN below ON c.parent_key = below.key) "
@@ -252,24 +174,14 @@ BELOW = (
 """A community and all that it is divided into."""
 
 
-def below(connection: apsw.Connection, key: int) -> list[MemberRow]:
-    """The members of a community at any depth."""
-    sql = (
-        f"{BELOW}SELECT {MEMBER_COLUMNS} FROM below "  # noqa: S608 (constants)
-        "JOIN community_members k ON k.community_key = below.key"
-    )
-    return [to_member(row) for row in connection.execute(sql, (key,))]
-
-
 def to_member(row: Row) -> MemberRow:
     """A row of `MEMBER_COLUMNS` as a value."""
-    entity, community, identity, strength, degree = row
+    entity, community, identity, strength = row
     return MemberRow(
         entity_key=entity,
         community_key=community,
         entity_id=str.__new__(EntityId, identity),
         strength=strength,
-        degree=degree,
     )
 
 
@@ -300,105 +212,42 @@ def profiles(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, Comm
     }
 
 
-def quality(connection: apsw.Connection) -> tuple[float, float]:
-    """The sums that modularity is made of, over the communities at the top."""
-    inside, squares = connection.execute(
-        "SELECT total(inside), total(total * total) FROM communities WHERE level = 0"
-    ).fetchone() or (0.0, 0.0)
-    return float(inside), float(squares)
-
-
-# What upkeep writes
+# What is written
 
 
 def write_change(connection: apsw.Connection, change: CommunityChange) -> bool:
-    """Put a change in place inside the caller's transaction; False when another one came first."""
+    """Put all communities in place inside the caller's transaction; False when others came first."""
     if read_state(connection).version != change.state.version:
         return False
     rows.next_generation(connection)
-    dropped = _drop_old(connection, change)
-    keys = _write_nodes(connection, change)
+    for table in ("communities", "community_members", "community_key_entities", "community_sentences"):
+        connection.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
+    keys = {0: 0}
+    for node in change.nodes:
+        connection.execute(
+            "INSERT INTO communities (id, level, parent_key, size, inside, text_hash) VALUES (?, ?, ?, ?, ?, ?)",
+            (node.id, node.level, keys[node.parent_key], node.size, node.inside, change.profiles[node.key].text_hash),
+        )
+        keys[node.key] = connection.last_insert_rowid()
     _write_profiles(connection, change, keys)
     connection.executemany(
-        "INSERT OR REPLACE INTO community_members VALUES (?, ?, ?, ?, ?)",
-        (
-            (it.entity_key, keys.get(it.community_key, it.community_key), it.entity_id, it.strength, it.degree)
-            for it in change.members
-        ),
+        "INSERT INTO community_members VALUES (?, ?, ?, ?)",
+        ((it.entity_key, keys[it.community_key], it.entity_id, it.strength) for it in change.members),
     )
-    connection.executemany(
-        "INSERT OR REPLACE INTO counted_chunks VALUES (?, ?, ?)",
-        (
-            (key, it.members.astype("<i8").tobytes(), it.facts.astype("<i8").tobytes())
-            for key, it in change.ties.items()
-            if it is not None
-        ),
-    )
-    _forget_texts(connection, dropped)
-    connection.execute("DELETE FROM touched_chunks WHERE generation <= ?", (change.state.generation,))
+    # Texts go with the last community that has them: a summary may hold words of a removed file.
+    connection.execute("DELETE FROM community_texts WHERE text_hash NOT IN (SELECT text_hash FROM communities)")
     connection.execute(
-        "UPDATE community_state SET version = version + 1, weight = ?, changed = ?, best_modularity = ?",
-        (change.state.weight, change.state.changed, change.state.best_modularity),
+        "UPDATE community_state SET version = version + 1, pending = pending - ?, modularity = ?",
+        (change.state.pending, change.modularity),
     )
     return True
-
-
-def _drop_old(connection: apsw.Connection, change: CommunityChange) -> list[bytes] | None:
-    """Remove what the change replaces; the texts that may have lost their last community, None for any."""
-    if change.whole:
-        for table in ("communities", "community_members", "community_key_entities", "community_sentences"):
-            connection.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
-        connection.execute("DELETE FROM counted_chunks")
-        return None
-    old = [*change.removed, *(key for key in change.profiles if key > 0)]
-    hashes = [profile.text_hash for profile in profiles(connection, old).values()]
-    for table, column, keys in (
-        ("community_key_entities", "community_key", old),
-        ("community_sentences", "community_key", old),
-        ("communities", "key", list(change.removed)),
-        ("community_members", "entity_key", list(change.gone)),
-        ("counted_chunks", "chunk_key", [key for key, it in change.ties.items() if it is None]),
-    ):
-        connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", ((key,) for key in keys))  # noqa: S608
-    return hashes
-
-
-def _write_nodes(connection: apsw.Connection, change: CommunityChange) -> dict[int, int]:
-    """Insert and update communities from the top down; the keys that new ones got."""
-    keys: dict[int, int] = {0: 0}
-    for key, node in sorted(change.nodes.items(), key=lambda item: (item[1].level, -item[0])):
-        profile = change.profiles.get(key)
-        values = (
-            node.id,
-            node.level,
-            keys.get(node.parent_key, node.parent_key),
-            node.size,
-            node.total,
-            node.inside,
-            node.home_file,
-            None if profile is None else profile.text_hash,
-        )
-        if key > 0:
-            connection.execute(
-                "UPDATE communities SET id = ?, level = ?, parent_key = ?, size = ?, total = ?, inside = ?, "
-                "home_file = ?, text_hash = ifnull(?, text_hash) WHERE key = ?",
-                (*values, key),
-            )
-        else:
-            connection.execute(
-                "INSERT INTO communities (id, level, parent_key, size, total, inside, home_file, text_hash) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                values,
-            )
-            keys[key] = connection.last_insert_rowid()
-    return keys
 
 
 def _write_profiles(connection: apsw.Connection, change: CommunityChange, keys: dict[int, int]) -> None:
     connection.executemany(
         "INSERT INTO community_key_entities VALUES (?, ?, ?, ?)",
         (
-            (keys.get(key, key), place, entity, strength)
+            (keys[key], place, entity, strength)
             for key, profile in change.profiles.items()
             for place, (entity, strength) in enumerate(profile.key_entities)
         ),
@@ -406,23 +255,23 @@ def _write_profiles(connection: apsw.Connection, change: CommunityChange, keys: 
     connection.executemany(
         "INSERT INTO community_sentences VALUES (?, ?, ?, ?, ?)",
         (
-            (keys.get(key, key), place, it.chunk_key, it.start, it.end)
+            (keys[key], place, it.chunk_key, it.start, it.end)
             for key, profile in change.profiles.items()
             for place, it in enumerate(profile.sentences)
         ),
     )
 
 
-def _forget_texts(connection: apsw.Connection, hashes: Sequence[bytes] | None) -> None:
-    """Texts go with the last community that has them: a summary may hold words of a removed file."""
-    if hashes is None:
-        connection.execute("DELETE FROM community_texts WHERE text_hash NOT IN (SELECT text_hash FROM communities)")
-        return
-    connection.executemany(
-        "DELETE FROM community_texts WHERE text_hash = ?1 "
-        "AND NOT EXISTS (SELECT 1 FROM communities WHERE text_hash = ?1)",
-        ((text,) for text in hashes),
-    )
+def forget_texts_of(connection: apsw.Connection, chunk_keys: Sequence[int]) -> None:
+    """Drop what was written and embedded from the sentences of chunks that go: it may hold their words."""
+    for batch in batches(list(chunk_keys)):
+        connection.execute(
+            "DELETE FROM community_texts WHERE text_hash IN (SELECT c.text_hash FROM communities c "  # noqa: S608
+            f"JOIN community_sentences s ON s.community_key = c.key WHERE s.chunk_key IN ({marks(batch)}))",
+            batch,
+        )
+        if connection.changes():
+            connection.execute("UPDATE community_state SET texts = texts + 1")
 
 
 def untold(connection: apsw.Connection, *, ask: bool) -> dict[int, bytes]:

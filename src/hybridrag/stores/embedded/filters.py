@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,21 @@ class CompiledFilter:
     """Chunks that mention an entity of a wanted type, in whatever file."""
     entities: dict[int, EntityRow | None] = field(default_factory=dict, compare=False, repr=False)
     """What was read so far of entities under this filter, in the state that it was compiled for."""
+
+    regrouped: Mapping[int, int] = field(default_factory=dict, compare=False, repr=False)
+    """Names that belong to another entity than they do without the filter, because what joins them is hidden."""
+
+    @property
+    def names(self) -> str:
+        """The table of names as the filter leaves it, to be read from in a statement."""
+        if not self.regrouped:
+            return "names"
+        rows = ", ".join(f"({name}, {entity})" for name, entity in self.regrouped.items())
+        moved = ", ".join(map(str, self.regrouped))
+        return (
+            f"(SELECT key, norm, id, entity_key FROM names WHERE key NOT IN ({moved}) UNION ALL "  # noqa: S608 (keys)
+            f"SELECT key, norm, id, column2 FROM (VALUES {rows}) JOIN names ON key = column1)"
+        )
 
     @property
     def excludes_all(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +18,9 @@ from hybridrag.types.ids import ChunkId, FileId
 COMMON_PROBE = 5_000
 """A term in more chunks than this names nothing by itself; counting on would only cost."""
 
+HINT = 0.2
+"""How much a mention counts for its type at most that only a preposition or the like tells it."""
+
 UNTYPED = str(EntityType.OTHER)
 Row = tuple[Any, ...]
 
@@ -28,7 +31,7 @@ def entity_keys(connection: apsw.Connection, norms: Sequence[str], compiled: Com
     found: dict[str, int] = {}
     for batch in batches(list(norms)):
         sql = (
-            f"SELECT n.norm, n.entity_key FROM names n WHERE n.norm IN ({marks(batch)}) "  # noqa: S608 (only marks)
+            f"SELECT n.norm, n.entity_key FROM {compiled.names} n WHERE n.norm IN ({marks(batch)}) "  # noqa: S608 (only marks)
             f"AND EXISTS (SELECT 1 FROM mentions m WHERE m.name_key = n.key{visible})"
         )
         found.update(connection.execute(sql, (*batch, *values)))
@@ -40,8 +43,9 @@ def names_like(connection: apsw.Connection, pattern: str, limit: int, compiled: 
     visible, values = compiled.condition("m.chunk_key")
     escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     rows: list[Row] = connection.execute(
-        "SELECT n.norm, n.entity_key, count(*) AS mentions FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
-        f"WHERE n.norm LIKE ? ESCAPE '\\'{visible} GROUP BY n.key ORDER BY mentions DESC, n.norm LIMIT ?",
+        f"SELECT n.norm, n.entity_key, count(*) AS mentions FROM {compiled.names} n "  # noqa: S608
+        f"JOIN mentions m ON m.name_key = n.key WHERE n.norm LIKE ? ESCAPE '\\'{visible} "
+        "GROUP BY n.key ORDER BY mentions DESC, n.norm LIMIT ?",
         (f"%{escaped}%", *values, limit),
     ).fetchall()
     return [NameRow(norm=norm, entity_key=key, mentions=count) for norm, key, count in rows]
@@ -51,28 +55,44 @@ def entities(connection: apsw.Connection, keys: Sequence[int], compiled: Compile
     """Each entity as the visible chunks speak of it: its usual name, its type, its other names, its mentions."""
     visible, values = compiled.condition("m.chunk_key")
     surfaces: dict[int, dict[str, int]] = {}
-    types: dict[int, dict[str, float]] = {}
+    types: dict[int, dict[str, tuple[float, float]]] = {}
     norms: dict[int, set[str]] = {}
     for batch in batches(list(keys)):
         sql = (
-            "SELECT n.entity_key, n.norm, m.surface, m.type, count(*), sum(m.confidence) FROM names n "  # noqa: S608
+            "SELECT n.entity_key, n.norm, m.surface, m.type, count(*), sum(m.confidence), max(m.confidence) "  # noqa: S608
+            f"FROM {compiled.names} n "
             f"JOIN mentions m ON m.name_key = n.key WHERE n.entity_key IN ({marks(batch)}){visible} "
             "GROUP BY n.entity_key, n.norm, m.surface, m.type"
         )
         rows: list[Row] = connection.execute(sql, (*batch, *values)).fetchall()
-        for key, norm, surface, kind, count, weight in rows:
+        for key, norm, surface, kind, count, weight, most in rows:
             by_surface = surfaces.setdefault(key, {})
             by_surface[surface] = by_surface.get(surface, 0) + count
             by_type = types.setdefault(key, {})
-            by_type[kind] = by_type.get(kind, 0.0) + weight
+            total, surest = by_type.get(kind, (0.0, 0.0))
+            by_type[kind] = (total + weight, max(surest, most))
             norms.setdefault(key, set()).add(norm)
     return {key: _entity(key, counts, types[key], norms[key]) for key, counts in surfaces.items()}
 
 
-def _entity(key: int, surfaces: dict[str, int], types: dict[str, float], norms: set[str]) -> EntityRow:
-    ordered = sorted(surfaces, key=lambda surface: (-surfaces[surface], surface))
-    typed = {kind: weight for kind, weight in types.items() if kind != UNTYPED}
+def chosen_type(types: Mapping[str, tuple[float, float]]) -> str:
+    """What an entity is, by the sum of what its mentions say of each type, and the surest of them.
+
+    {"place": (0.4, 0.2), "other": (1.2, 0.2)} -> "other": two hints among many mentions say nothing
+    """
+    typed = {kind: total for kind, (total, _) in types.items() if kind != UNTYPED}
     best = min(typed, key=lambda kind: (-typed[kind], kind)) if typed else UNTYPED
+    told = types[best][1] > HINT or typed[best] >= types.get(UNTYPED, (0.0, 0.0))[0] if typed else False
+    return best if told else UNTYPED
+
+
+def _entity(key: int, surfaces: dict[str, int], types: dict[str, tuple[float, float]], norms: set[str]) -> EntityRow:
+    ordered = sorted(surfaces, key=lambda surface: (-surfaces[surface], surface))
+    best = chosen_type(types)
+    if best == EntityType.PERSON:
+        # Kwame stands more often than Kwame Addo-Leigh, which says more.
+        usual = ordered[0]
+        ordered.sort(key=lambda surface: usual not in surface.split() or surface == usual)
     return EntityRow(
         key=key,
         name=ordered[0],
@@ -90,24 +110,22 @@ def merges(
     said, values = compiled.condition("x.chunk_key")
     first, first_values = _is_mentioned("a.key", compiled)
     second, second_values = _is_mentioned("b.key", compiled)
+    names = compiled.names
     both = "a.entity_key = ? AND b.entity_key = a.entity_key"
     rows: Iterable[Row] = connection.execute(
-        "SELECT a.norm, b.norm, x.kind, c.id FROM names a JOIN aliases x ON x.name_key = a.key "  # noqa: S608 (constants)
-        f"JOIN names b ON b.key = x.alias_key JOIN chunks c ON c.key = x.chunk_key WHERE {both}{said} "
-        "UNION ALL SELECT a.norm, b.norm, 'spelling', NULL FROM names a JOIN alike x ON x.name_key = a.key "
-        f"JOIN names b ON b.key = x.other_key WHERE {both} AND a.norm < b.norm AND {first} AND {second} "
-        "UNION ALL SELECT a.norm, b.norm, 'decision', NULL FROM names a JOIN decisions x ON x.norm = a.norm "
-        f"JOIN names b ON b.norm = x.other WHERE x.kind = 'merge' AND {both} AND {first} AND {second} "
+        f"SELECT a.norm, b.norm, x.kind, c.id FROM {names} a JOIN aliases x ON x.name_key = a.key "  # noqa: S608 (constants)
+        f"JOIN {names} b ON b.key = x.alias_key JOIN chunks c ON c.key = x.chunk_key WHERE {both}{said} "
+        f"UNION ALL SELECT a.norm, b.norm, 'spelling', NULL FROM {names} a JOIN alike x ON x.name_key = a.key "
+        f"JOIN {names} b ON b.key = x.other_key WHERE {both} AND a.norm < b.norm AND {first} AND {second} "
+        f"UNION ALL SELECT a.norm, b.norm, 'short_form', NULL FROM {names} a JOIN short_forms x "
+        f"ON x.name_key = a.key JOIN {names} b ON b.key = x.whole_key WHERE {both} AND {first} AND {second} "
+        f"UNION ALL SELECT a.norm, b.norm, 'decision', NULL FROM {names} a JOIN decisions x ON x.norm = a.norm "
+        f"JOIN {names} b ON b.norm = x.other WHERE x.kind = 'merge' AND {both} AND {first} AND {second} "
         "ORDER BY 1, 2, 3, 4",
         (
             entity_key,
             *values,
-            entity_key,
-            *first_values,
-            *second_values,
-            entity_key,
-            *first_values,
-            *second_values,
+            *(entity_key, *first_values, *second_values) * 3,
         ),
     )
     return [
@@ -138,7 +156,7 @@ def mentions_of(
     rows: list[Row] = []
     for key in keys:
         sql = (
-            "SELECT ?, m.chunk_key, count(*) AS times FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
+            f"SELECT ?, m.chunk_key, count(*) AS times FROM {compiled.names} n JOIN mentions m ON m.name_key = n.key "  # noqa: S608
             f"WHERE n.entity_key = ?{visible} GROUP BY m.chunk_key ORDER BY times DESC, m.chunk_key LIMIT ?"
         )
         rows.extend(connection.execute(sql, (key, key, *values, limit)))
@@ -151,7 +169,7 @@ def some_mentions(
     """Up to `limit` visible chunks of each entity, read without looking at the rest: what a bounded walk needs."""
     visible, values = compiled.condition("m.chunk_key")
     sql = (
-        "SELECT DISTINCT m.chunk_key FROM names n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (constants)
+        f"SELECT DISTINCT m.chunk_key FROM {compiled.names} n JOIN mentions m ON m.name_key = n.key "  # noqa: S608 (constants)
         f"WHERE n.entity_key = ?{visible} LIMIT ?"
     )
     return {key: [chunk for (chunk,) in connection.execute(sql, (key, *values, limit))] for key in keys}
@@ -163,7 +181,7 @@ def mentions_in(connection: apsw.Connection, chunk_keys: Sequence[int], compiled
     rows: list[Row] = []
     for batch in batches(list(chunk_keys)):
         sql = (
-            "SELECT n.entity_key, m.chunk_key, count(*) FROM mentions m JOIN names n ON n.key = m.name_key "  # noqa: S608
+            f"SELECT n.entity_key, m.chunk_key, count(*) FROM mentions m JOIN {compiled.names} n ON n.key = m.name_key "  # noqa: S608
             f"WHERE m.chunk_key IN ({marks(batch)}){visible} GROUP BY m.chunk_key, n.entity_key"
         )
         rows.extend(connection.execute(sql, (*batch, *values)))
@@ -185,13 +203,14 @@ def chunk_frequency(connection: apsw.Connection, keys: Sequence[int]) -> dict[in
 def facts_of(connection: apsw.Connection, keys: Sequence[int], limit: int, compiled: CompiledFilter) -> list[FactRow]:
     """What visible chunks say of entities, as subject or as object; at most `limit` rows for each."""
     visible, values = compiled.condition("f.chunk_key")
+    names = compiled.names
     rows: list[Row] = []
     for key in keys:
         for side in ("f.subject_key", "f.object_key"):
             sql = (
                 'SELECT s.entity_key, f.predicate, o.entity_key, f.chunk_key, f."start", f."end", f.confidence '  # noqa: S608
-                "FROM facts f JOIN names s ON s.key = f.subject_key JOIN names o ON o.key = f.object_key "
-                f"WHERE {side} IN (SELECT key FROM names WHERE entity_key = ?){visible} "
+                f"FROM facts f JOIN {names} s ON s.key = f.subject_key JOIN {names} o ON o.key = f.object_key "
+                f"WHERE {side} IN (SELECT key FROM {names} WHERE entity_key = ?){visible} "
                 "ORDER BY f.confidence DESC, f.chunk_key LIMIT ?"
             )
             rows.extend(connection.execute(sql, (key, *values, limit)))
@@ -315,7 +334,7 @@ def entity_list(connection: apsw.Connection, limit: int, compiled: CompiledFilte
     """The entities with the most visible mentions."""
     visible, values = compiled.condition("m.chunk_key")
     sql = (
-        "SELECT n.entity_key FROM mentions m JOIN names n ON n.key = m.name_key "  # noqa: S608 (constants)
+        f"SELECT n.entity_key FROM mentions m JOIN {compiled.names} n ON n.key = m.name_key "  # noqa: S608 (constants)
         f"WHERE 1{visible} GROUP BY n.entity_key ORDER BY count(*) DESC, n.entity_key LIMIT ?"
     )
     return [key for (key,) in connection.execute(sql, (*values, limit))]
@@ -332,7 +351,7 @@ def edges(connection: apsw.Connection, max_entities: int, compiled: CompiledFilt
     members: list[int] = []
     visible, values = compiled.condition("m.chunk_key")
     rows: Iterable[Row] = connection.execute(
-        "SELECT DISTINCT m.chunk_key, n.entity_key FROM mentions m JOIN names n ON n.key = m.name_key "  # noqa: S608
+        f"SELECT DISTINCT m.chunk_key, n.entity_key FROM mentions m JOIN {compiled.names} n ON n.key = m.name_key "  # noqa: S608
         f"WHERE 1{visible} ORDER BY 1, 2",
         values,
     )
@@ -353,7 +372,7 @@ def statistics(connection: apsw.Connection, compiled: CompiledFilter) -> dict[st
     mention, mention_values = compiled.condition("m.chunk_key")
     counts["entities"], counts["names"], counts["mentions"] = connection.execute(
         "SELECT count(DISTINCT n.entity_key), count(DISTINCT n.key), count(*) FROM mentions m "  # noqa: S608
-        f"JOIN names n ON n.key = m.name_key WHERE 1{mention}",
+        f"JOIN {compiled.names} n ON n.key = m.name_key WHERE 1{mention}",
         mention_values,
     ).fetchone() or (0, 0, 0)
     for name in ("facts", "links", "aliases"):

@@ -11,10 +11,15 @@ from uuid import UUID
 
 import apsw
 
+from hybridrag.graph.names import strip_legal_form
+from hybridrag.graph.short_forms import NUMBERED, fits, shorter_forms
 from hybridrag.protocols import Linker, Resemblance
+from hybridrag.stores.embedded.community_tables import count_pending, forget_texts_of
+from hybridrag.stores.embedded.graph_reads import HINT, chosen_type
 from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.documents import Chunk, FileInfo
-from hybridrag.types.extraction import ChunkGraph, Link
+from hybridrag.types.extraction import ChunkGraph, Link, Mention, Source
+from hybridrag.types.graph import EntityType
 from hybridrag.types.ids import entity_id_for
 
 SEPARATOR = "\x1f"
@@ -29,6 +34,20 @@ so many names, and one label would make all that it stands behind one entity."""
 MAX_COMPARED = 64
 """Names that a new one is compared with, the oldest first. Where more share all but one word, a letter or two tell
 different people and parts apart, and comparing all with all would hold the write lock for minutes."""
+
+
+SHORT = "short "
+"""Begins the blocks by which whole names are found from what they may be shortened to; no other block has a space."""
+
+FORM, SAID = 3, 2
+SURENESS = {FORM: 1.0, SAID: 0.6}
+"""How much a mention counts for its type, by what told the type: the name itself, or the sentence."""
+
+
+def _sureness(mention: Mention) -> float:
+    """How much a mention counts when it is decided what an entity is."""
+    sure = mention.source in {Source.CODE, Source.DATE}
+    return mention.confidence * (1.0 if sure else SURENESS.get(mention.type_strength, HINT))
 
 
 def register_probe_tokenizer(connection: apsw.Connection) -> None:
@@ -50,6 +69,10 @@ class GraphChange:
     """Those of them that something no longer says: perhaps nothing does."""
     aliases: set[str] = field(default_factory=set)
     """Title aliases that nobody had before, or nobody has any more."""
+    gone: int = 0
+    """How many chunks say nothing any more."""
+    said: int = 0
+    """How many chunks are new."""
     chunks: dict[int, tuple[str, set[str]]] = field(default_factory=dict)
     """New chunks with their text and its probe terms, which have no links yet."""
 
@@ -72,13 +95,14 @@ class GraphWriter:
 
     def insert(self, chunk_key: int, text: str, graph: ChunkGraph) -> None:
         """Write what a new chunk says."""
+        self._change.said += 1
         keys = self._name_keys(graph)
         self._change.names.update(keys.values())
         self._connection.executemany(
             'INSERT OR IGNORE INTO mentions (chunk_key, "start", "end", name_key, surface, type, confidence, source) '
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (chunk_key, it.start, it.end, keys[it.key], it.name, str(it.type), it.confidence, str(it.source))
+                (chunk_key, it.start, it.end, keys[it.key], it.name, str(it.type), _sureness(it), str(it.source))
                 for it in graph.mentions
             ],
         )
@@ -115,6 +139,8 @@ class GraphWriter:
 
     def forget(self, chunk_keys: Sequence[int]) -> None:
         """Remove what chunks said."""
+        self._change.gone += len(chunk_keys)
+        forget_texts_of(self._connection, chunk_keys)
         for batch in batches(list(chunk_keys)):
             for column, table in (
                 ("name_key", "mentions"),
@@ -174,7 +200,10 @@ class GraphWriter:
     def settle(self) -> None:
         """Make entities and links agree with what is there now, at a cost proportional to the change."""
         self._relink()
+        self._shorten()
         self._resolve()
+        if self._change.names or self._change.left:
+            count_pending(self._connection, max(1, self._change.gone + self._change.said))
         self._change = GraphChange()
 
     def _name_keys(self, graph: ChunkGraph) -> dict[str, int]:
@@ -199,6 +228,10 @@ class GraphWriter:
             )
             for norm in new:
                 self._compare(keys[norm], norm)
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO name_blocks VALUES (?, ?)",
+                [(SHORT + short, keys[norm]) for norm in new for short in shorter_forms(norm)],
+            )
         return keys
 
     def _compare(self, key: int, norm: str) -> None:
@@ -270,6 +303,56 @@ class GraphWriter:
         terms = self._linker.probe_terms(alias) if self._linker is not None else set()
         return max(sorted(terms), key=len, default="")
 
+    # Short forms
+
+    def _shorten(self) -> None:
+        """Note which names are short for a whole one, as far as a touched name decides it."""
+        connection = self._connection
+        norms: dict[int, str] = dict(
+            connection.execute(
+                "SELECT key, norm FROM names WHERE key IN (SELECT value FROM json_each(?))",
+                (json.dumps(sorted(self._change.names | self._change.left)),),
+            )
+        )
+        parts = sorted({short for norm in norms.values() for short in shorter_forms(norm)})
+        norms.update(
+            connection.execute(
+                "SELECT key, norm FROM names WHERE norm IN (SELECT value FROM json_each(?))", (json.dumps(parts),)
+            )
+        )
+        for key, norm in sorted(norms.items()):
+            known = connection.execute("SELECT whole_key FROM short_forms WHERE name_key = ?", (key,)).get
+            whole = self._whole_of(key, norm)
+            if whole == known:
+                continue
+            connection.execute("DELETE FROM short_forms WHERE name_key = ?", (key,))
+            if whole is not None:
+                connection.execute("INSERT INTO short_forms VALUES (?, ?)", (key, whole))
+            self._change.names.update(it for it in (key, known, whole) if it is not None)
+
+    def _whole_of(self, key: int, norm: str) -> int | None:
+        """The one name that this one is short for; None where there is none, or several."""
+        found: list[tuple[Any, ...]] = self._connection.execute(
+            "SELECT n.key, n.norm FROM name_blocks b JOIN names n ON n.key = b.name_key WHERE b.block = ? LIMIT ?",
+            (SHORT + norm, MAX_COMPARED + 1),
+        ).fetchall()
+        if not found or len(found) > MAX_COMPARED:
+            return None
+        own = self._type_of(key)
+        fitting: dict[str, int] = {}
+        sure: set[str] = set()
+        for whole, whole_norm in found:
+            types = self._types(whole)
+            kind = EntityType(chosen_type(types))
+            alike = own in {EntityType.OTHER, kind} or {own, kind} <= NUMBERED or strip_legal_form(whole_norm) == norm
+            if types and alike and fits(norm, whole_norm, kind):
+                fitting[whole_norm] = int(whole)
+                sure |= {whole_norm} if types[kind][1] > HINT else set()
+        # "Dear Ann" is no second Ann, nor is "Quillmere Systems" beside "Quillmere Systems Ltd" a second Quillmere.
+        named = sure or fitting.keys()
+        shortest = [it for it in named if not any(other != it and other in shorter_forms(it) for other in named)]
+        return fitting[shortest[0]] if len(shortest) == 1 else None
+
     # Entities
 
     def _resolve(self) -> None:
@@ -281,6 +364,7 @@ class GraphWriter:
                 connection.execute("DELETE FROM names WHERE key = ?", (key,))
                 connection.execute("DELETE FROM alike WHERE name_key = ?1 OR other_key = ?1", (key,))
                 connection.execute("DELETE FROM name_blocks WHERE name_key = ?", (key,))
+                connection.execute("DELETE FROM short_forms WHERE name_key = ?1 OR whole_key = ?1", (key,))
                 waiting.discard(key)
         joined = self._joined(waiting)
         alone = "UPDATE names SET entity_key = key WHERE key = ? AND entity_key <> key"
@@ -311,6 +395,7 @@ class GraphWriter:
             "WHERE EXISTS (SELECT 1 FROM aliases WHERE name_key = n.key) "
             "OR EXISTS (SELECT 1 FROM aliases WHERE alias_key = n.key) "
             "OR EXISTS (SELECT 1 FROM alike WHERE name_key = n.key) "
+            "OR EXISTS (SELECT 1 FROM short_forms WHERE name_key = n.key OR whole_key = n.key) "
             "OR EXISTS (SELECT 1 FROM decisions WHERE norm = n.norm) "
             "OR EXISTS (SELECT 1 FROM decisions WHERE other = n.norm)",
             (json.dumps(sorted(keys)),),
@@ -363,7 +448,18 @@ class GraphWriter:
         joined = {
             other for other, norm in said if not self._stands_alone(norm) and len(self._equated(other)) <= MAX_EQUATED
         }
-        return merged | joined | {other for other, norm in self._variants(key) if not self._stands_alone(norm)}
+        spelt = {other for other, norm in self._variants(key) if not self._stands_alone(norm)}
+        return merged | joined | spelt | self._shortened(key)
+
+    def _shortened(self, key: int) -> set[int]:
+        """What a name is short for, and what is short for it."""
+        found = self._connection.execute(
+            "SELECT n.key, n.norm FROM names n WHERE n.key IN "
+            "(SELECT whole_key FROM short_forms WHERE name_key = ?1 UNION "
+            "SELECT name_key FROM short_forms WHERE whole_key = ?1)",
+            (key,),
+        )
+        return {other for other, norm in found if not self._stands_alone(norm)}
 
     def _equated(self, key: int) -> list[tuple[Any, ...]]:
         """The names that texts equate with one, with their norms; of too many, only so many that it shows."""
@@ -381,13 +477,13 @@ class GraphWriter:
         ).fetchall()
         return [row for row in variants if self._type_of(key) == self._type_of(row[0])]
 
-    def _type_of(self, key: int) -> str:
-        """What most mentions of a name say that it is, weighted by how sure they are; ties go by the alphabet."""
-        found = self._connection.execute(
-            "SELECT type FROM mentions WHERE name_key = ? GROUP BY type ORDER BY sum(confidence) DESC, type LIMIT 1",
-            (key,),
-        ).get
-        return str(found)
+    def _type_of(self, key: int) -> EntityType:
+        """What the mentions of a name say that it is."""
+        return EntityType(chosen_type(self._types(key)))
+
+    def _types(self, key: int) -> dict[str, tuple[float, float]]:
+        sql = "SELECT type, sum(confidence), max(confidence) FROM mentions WHERE name_key = ? GROUP BY type"
+        return {kind: (total, surest) for kind, total, surest in self._connection.execute(sql, (key,))}
 
     def _stands_alone(self, norm: str) -> bool:
         return bool(

@@ -8,6 +8,15 @@ from __future__ import annotations
 
 from hybridrag.stores.embedded.community_schema import COMMUNITY_TABLES
 
+SHORT_FORMS_TABLE = """
+-- Names that are short for the one whole name that they fit.
+CREATE TABLE short_forms (
+  name_key INTEGER PRIMARY KEY,
+  whole_key INTEGER NOT NULL
+) STRICT;
+CREATE INDEX short_forms_by_whole ON short_forms (whole_key);
+"""
+
 NAME_TABLES = """
 -- A name as it is compared (`norm`). It lives while a mention or an alias uses it. Names that are one thing share an
 -- entity: the key of the one whose norm sorts first.

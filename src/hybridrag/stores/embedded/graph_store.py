@@ -72,10 +72,12 @@ class EmbeddedGraph:
             norms = reads.canonical_norms(connection, keys)
         return {key: entity_id_for(norm) for key, norm in norms.items()}
 
-    def key_of_entity(self, entity_id: EntityId) -> int | None:
+    def key_of_entity(self, entity_id: EntityId, *, filters: SearchFilters | None = None) -> int | None:
         """The entity of a public id; that of a name that was merged into another leads to the other."""
         with self._read() as connection:
-            key = connection.execute("SELECT entity_key FROM names WHERE id = ?", (UUID(entity_id).bytes,)).get
+            names = self._compile(connection, filters).names
+            sql = f"SELECT entity_key FROM {names} WHERE id = ?"  # noqa: S608 (a table)
+            key = connection.execute(sql, (UUID(entity_id).bytes,)).get
         return None if key is None else int(key)
 
     def mentions_of(self, keys: Sequence[int], limit: int, *, filters: SearchFilters | None = None) -> list[MentionRow]:

@@ -9,12 +9,13 @@ from pathlib import Path
 import apsw
 
 from hybridrag.errors import StoreCorrupt, StoreVersionMismatch
-from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES
+from hybridrag.stores.embedded.community_schema import COMMUNITY_TABLES
+from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES, SHORT_FORMS_TABLE
 
 APPLICATION_ID = 0x48524147
 """Marks the file as ours: "HRAG"."""
 
-FORMAT = 4
+FORMAT = 5
 
 BM25_CONTEXT_WEIGHT = 1.0
 BM25_BODY_WEIGHT = 1.0
@@ -113,6 +114,22 @@ CREATE VIRTUAL TABLE term_counts USING fts5vocab ('terms', 'row');
 CREATE VIRTUAL TABLE term_places USING fts5vocab ('terms', 'instance');
 """
 
+DROP_COMMUNITY_TABLES = """
+DROP TRIGGER IF EXISTS mention_written;
+DROP TRIGGER IF EXISTS mention_removed;
+DROP TRIGGER IF EXISTS fact_written;
+DROP TRIGGER IF EXISTS fact_removed;
+DROP TRIGGER IF EXISTS name_resolved;
+DROP TABLE IF EXISTS touched_chunks;
+DROP TABLE IF EXISTS counted_chunks;
+DROP TABLE communities;
+DROP TABLE community_members;
+DROP TABLE community_key_entities;
+DROP TABLE community_sentences;
+DROP TABLE community_texts;
+DROP TABLE community_state;
+"""
+
 DROP_TERMS_TABLE = """
 DROP TABLE IF EXISTS term_places;
 DROP TABLE IF EXISTS term_counts;
@@ -133,13 +150,26 @@ def _add_token_vectors(connection: apsw.Connection) -> None:
     connection.execute(TOKENS_TABLE)
 
 
+def _add_short_forms(connection: apsw.Connection) -> None:
+    """Format 4 knows short forms of names, which `hybridrag graph rebuild` finds, and finds communities as a whole."""
+    connection.execute(DROP_COMMUNITY_TABLES)
+    connection.execute(COMMUNITY_TABLES)
+    connection.execute("UPDATE community_state SET pending = 1")
+    connection.execute(SHORT_FORMS_TABLE)
+
+
 def _add_places(connection: apsw.Connection) -> None:
-    """Format 4 brings the folder that was added and the anchors of chunks; files get theirs when they are read anew."""
+    """Format 5 brings the folder that was added and the anchors of chunks; files get theirs when they are read anew."""
     connection.execute("ALTER TABLE files ADD COLUMN folder TEXT")
     connection.execute("ALTER TABLE chunks ADD COLUMN anchor TEXT")
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: _add_graph, 2: _add_token_vectors, 3: _add_places}
+MIGRATIONS: Mapping[int, Migration] = {
+    1: _add_graph,
+    2: _add_token_vectors,
+    3: _add_short_forms,
+    4: _add_places,
+}
 """From that format to the next."""
 
 
@@ -169,6 +199,7 @@ def create_or_migrate(
         connection.execute(TOKENS_TABLE)
         connection.execute(TERMS_TABLE)
         connection.execute(GRAPH_TABLES)
+        connection.execute(SHORT_FORMS_TABLE)
         connection.execute(
             "INSERT INTO meta VALUES ('store_id', ?), ('generation', 0), ('chunk_count', 0)", (uuid.uuid4().hex,)
         )

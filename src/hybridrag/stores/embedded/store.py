@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -23,6 +24,7 @@ from hybridrag.stores.embedded.graph_store import EmbeddedGraph
 from hybridrag.stores.embedded.live_vectors import LiveVectors, from_blob, to_blob
 from hybridrag.stores.embedded.schema import FORMAT
 from hybridrag.stores.embedded.sql import batches, marks
+from hybridrag.stores.embedded.visible_names import regrouped
 from hybridrag.types.base import Float32Array
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph
@@ -516,6 +518,8 @@ class EmbeddedStore:
                 self._filters.move_to_end(name)
                 return self._filters[name]
         compiled = compile_filter(connection, filters)
+        if compiled.file_keys is not None:
+            compiled = replace(compiled, regrouped=regrouped(connection, compiled))
         with self._filters_lock:
             self._filters[name] = compiled
             while len(self._filters) > FILTER_CACHE:

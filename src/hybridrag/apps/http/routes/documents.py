@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +11,7 @@ from fastapi import APIRouter, File, Form, Query, Response, UploadFile
 from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
-from hybridrag import FileInfo, InvalidInput, NotFound, SearchFilters
+from hybridrag import FileInfo, NotFound, SearchFilters
 from hybridrag.apps.access import Access
 from hybridrag.apps.http.depend import MISSING, PROBLEMS, Administering, Searching, State, Writing
 from hybridrag.apps.http.jobs import Job
@@ -31,6 +28,7 @@ from hybridrag.apps.http.wire import (
     WorkspaceInfo,
     WorkspacePage,
 )
+from hybridrag.apps.paging import pack_cursor, unpack_cursor
 from hybridrag.types.ids import ChunkId, FileId
 
 router = APIRouter(prefix="/v1", tags=["documents"], responses=PROBLEMS)
@@ -40,28 +38,6 @@ COPIED_AT_ONCE = 1024 * 1024
 Workspace = Annotated[str | None, Query(min_length=1, max_length=200, description="Only this workspace.")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
 Cursor = Annotated[str | None, Query(max_length=8000, description="`nextCursor` of the page before.")]
-
-
-def pack_cursor(place: tuple[str, str] | None) -> str | None:
-    """A place in a list as opaque text."""
-    return None if place is None else base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
-
-
-def unpack_cursor(cursor: str | None) -> tuple[str, str] | None:
-    """The place that `pack_cursor` packed.
-
-    Raises:
-        InvalidInput: it is none.
-    """
-    if cursor is None:
-        return None
-    try:
-        first, second = json.loads(base64.b64decode(cursor, altchars=b"-_", validate=True))
-    except (ValueError, TypeError, binascii.Error):
-        raise InvalidInput("The cursor is none that the server gave.", hint="Begin without one.") from None
-    if not isinstance(first, str) or not isinstance(second, str):
-        raise InvalidInput("The cursor is none that the server gave.", hint="Begin without one.")
-    return first, second
 
 
 @router.get("/documents", response_model=DocumentPage)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from hybridrag.queries.words import any_of, english
+
 _ENDS = re.compile(r"\w\W*[.。．][\s\"'”’」』)）]*$")
 _ABBREVIATED = re.compile(r"(?:\.\w|\b[A-Z][a-z]{0,3})\.$")
 """Words may end with the stop of an abbreviation: "ports of the U.S.", "Acme Inc."."""
@@ -12,9 +14,7 @@ _ASKS_ENGLISH = re.compile(
     # "which", "when" and "who" join clauses as well: they ask at the beginning, or behind a preposition.
     r"\b(?:what|why|how|(?:in|of|by|for|at|to|from|on|with) (?:which|whom|whose))\b"
     r"|^\W*(?:who|whom|whose|when|where|which)\b"
-    r"|^\W*(?:is|are|was|were|am|do|does|did|can|could|should|would|will|has|have|had|may|might|must|shall"
-    r"|please|tell|list|name|give|show|explain|describe|find|identify|define|compare|summari[sz]e|discuss|outline"
-    r"|state|provide|write|help|let|i|we)\b",
+    rf"|^\W*{any_of(english('auxiliaries', 'requests') | {'i', 'we'})}\b",
     re.IGNORECASE,
 )
 _ASKS_JAPANESE = re.compile(

@@ -7,10 +7,11 @@ searched as words, so that no text of a user is ever an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hybridrag.types.terms import AllOf, AnyOf, Near, Phrase, Prefix, Term, TermQuery, Without
+from hybridrag.language.tokenise import phrase_terms, prefix_form
+from hybridrag.types.terms import AllOf, AnyOf, Near, Operators, Phrase, Prefix, Term, TermQuery, Without
 
 NEAR_DISTANCE = 10
 """FTS5's own default, for NEAR(a b) without a number."""
@@ -32,17 +33,13 @@ _LEXEMES = re.compile(
 _NEAR_BODY = re.compile(r"(?P<body>[^()]*?)(?:,\s*(?P<distance>\d{1,4})\s*)?\)")
 _NEAR_PART = re.compile(r'"[^"]*"|[^\s",]+')
 
-Analyse = Callable[[str], tuple[str, ...]]
-"""The indexed terms of a piece of text, in order: how a word or phrase is looked up."""
-
-PrefixForm = Callable[[str], str]
-"""The normal form of a beginning of a word."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Lexeme:
     kind: str
     text: str
+    shown: str
+    """As the query has it."""
     distance: int = NEAR_DISTANCE
 
 
@@ -50,8 +47,8 @@ class _Malformed(Exception):
     """Not an expression: search its words."""
 
 
-def parse_operators(query: str, *, analyse: Analyse, prefix_form: PrefixForm) -> TermQuery | None:
-    """The query as a tree when it uses operators correctly; None when it has none or they do not add up.
+def read_operators(query: str) -> Operators | None:
+    """The operators of a query; None when it has none or they do not add up.
 
     'tax OR "rate limit" NOT draft' -> AnyOf(tax, Without("rate limit", draft)); NOT binds tighter than AND, AND than OR
     'what is the limit' -> None
@@ -59,12 +56,27 @@ def parse_operators(query: str, *, analyse: Analyse, prefix_form: PrefixForm) ->
     lexemes = _lex(query)
     if lexemes is None or not any(_is_explicit(lexeme) for lexeme in lexemes):
         return None
-    parser = _Parser(lexemes, analyse, prefix_form)
+    parser = _Parser(lexemes)
     try:
         tree = parser.expression(depth=0)
     except _Malformed:
         return None
-    return tree if parser.at_end() else None
+    return Operators(tree, " ".join(_wanted(lexemes)) or query) if parser.at_end() else None
+
+
+def _wanted(lexemes: list[_Lexeme]) -> Iterator[str]:
+    """The words and phrases of a well-formed query, without what a NOT excludes."""
+    excluded = False
+    depth = 0
+    for lexeme in lexemes:
+        if lexeme.kind == "operator":
+            excluded = excluded or lexeme.text == "NOT"
+            continue
+        if not excluded and lexeme.kind not in {"open", "close"}:
+            yield lexeme.shown
+        depth += (lexeme.kind == "open") - (lexeme.kind == "close") if excluded else 0
+        # What a NOT excludes ends with its operand: a word, or everything in its parentheses.
+        excluded = excluded and depth > 0
 
 
 def _is_explicit(lexeme: _Lexeme) -> bool:
@@ -90,13 +102,13 @@ def _lex(query: str) -> list[_Lexeme] | None:
                 return None
             place = body.end()
             distance = int(body["distance"]) if body["distance"] else NEAR_DISTANCE
-            lexemes.append(_Lexeme("near", body["body"], distance))
+            lexemes.append(_Lexeme("near", body["body"], body["body"].strip(), distance))
         elif kind in {"phrase", "phrase_star"}:
-            lexemes.append(_Lexeme("phrase", match["phrase"].strip('"')))
+            lexemes.append(_Lexeme("phrase", match["phrase"].strip('"'), match["phrase"]))
         elif kind == "word" and _is_prefix(match["word"]):
-            lexemes.append(_Lexeme("prefix", match["word"].rstrip("*")))
+            lexemes.append(_Lexeme("prefix", match["word"].rstrip("*"), match["word"].rstrip("*")))
         else:
-            lexemes.append(_Lexeme(kind, match[kind]))
+            lexemes.append(_Lexeme(kind, match[kind], match[kind]))
     return lexemes
 
 
@@ -108,11 +120,9 @@ def _is_prefix(word: str) -> bool:
 class _Parser:
     """Precedence as in FTS5: NOT, then AND (or nothing between two words), then OR."""
 
-    def __init__(self, lexemes: list[_Lexeme], analyse: Analyse, prefix_form: PrefixForm) -> None:
+    def __init__(self, lexemes: list[_Lexeme]) -> None:
         self._lexemes = lexemes
         self._place = 0
-        self._analyse = analyse
-        self._prefix_form = prefix_form
 
     def at_end(self) -> bool:
         return self._place == len(self._lexemes)
@@ -156,14 +166,14 @@ class _Parser:
     def _leaf(self, lexeme: _Lexeme) -> TermQuery | None:
         match lexeme.kind:
             case "prefix":
-                form = self._prefix_form(lexeme.text)
+                form = prefix_form(lexeme.text)
                 return Prefix(form) if form else None
             case "near":
-                phrases = [self._analyse(part.strip('"')) for part in _NEAR_PART.findall(lexeme.text)]
+                phrases = [tuple(phrase_terms(part.strip('"'))) for part in _NEAR_PART.findall(lexeme.text)]
                 found = tuple(Phrase(terms) for terms in phrases if terms)
                 return Near(found, lexeme.distance) if found else None
             case "phrase" | "word":
-                terms = self._analyse(lexeme.text)
+                terms = tuple(phrase_terms(lexeme.text))
                 if not terms:
                     return None
                 return Term(terms[0]) if len(terms) == 1 else Phrase(terms)
