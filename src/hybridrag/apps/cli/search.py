@@ -106,7 +106,9 @@ def _place(item: SearchResultItem) -> str:
         return click.style(printable(sources.external_url), bold=True) + " (from the web)"
     place = f", {sources.place}" if sources.place else ""
     headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
-    return click.style(printable(f"{sources.shown_name}{place}"), bold=True) + printable(headings)
+    newer = (item.metadata or {}).get("supersededBy")
+    version = f" (older version of {newer})" if newer else ""
+    return click.style(printable(f"{sources.shown_name}{place}"), bold=True) + printable(headings + version)
 
 
 def _shown(item: SearchResultItem) -> str:

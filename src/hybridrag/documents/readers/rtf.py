@@ -15,7 +15,7 @@ def read_rtf(source: Source) -> Document:
     """
     from striprtf.striprtf import rtf_to_text  # noqa: PLC0415 (keeps start-up fast)
 
-    text = rtf_to_text(source.data.decode("latin-1"), errors="replace")
+    text = rtf_to_text(source.data.decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
     source.check_length(len(text))
     builder = DocumentBuilder(source)
     rows: list[list[str]] = []

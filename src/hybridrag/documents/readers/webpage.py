@@ -198,6 +198,12 @@ def page_title(root: _Element) -> str | None:
     return _metadata(root).get("og:title")
 
 
+def line_of(element: _Element) -> int | None:
+    """The line of the file that an element begins on."""
+    line: object = element.sourceline
+    return line if isinstance(line, int) and line > 0 else None
+
+
 def local_name(element: _Element) -> str:
     """The tag without its namespace, in lower case."""
     return element.tag.rpartition("}")[2].lower()
@@ -257,7 +263,7 @@ class _Flow:
         if text and not text.isspace():
             self._linked += len(text) if self._links else 0
             if self._line is None:
-                self._line = element.sourceline
+                self._line = line_of(element)
 
     def _start(self, element: _Element, tag: str) -> bool:
         """Enter an element; True if what is inside it is done with."""
@@ -312,7 +318,7 @@ class _Flow:
     def _add_table(self, table: _Element) -> None:
         links = sum(len(inline_text(link)) for link in table.iter("a", "{*}a"))
         linked = links / max(1, len(inline_text(table)))
-        self._line = table.sourceline
+        self._line = line_of(table)
         for caption in table.iter("caption", "{*}caption"):
             self._put(BlockKind.PARAGRAPH, inline_text(caption), linked)
         for line, text in _table_lines(table):
@@ -410,7 +416,7 @@ def _grid(table: _Element) -> Iterator[tuple[int | None, list[str], bool | None]
                 cells.append(shown)
         _fill(cells, hanging)
         if any(cells):
-            yield row.sourceline, cells, _names(tags)
+            yield line_of(row), cells, _names(tags)
 
 
 def _fill(cells: list[str], hanging: dict[int, tuple[int, str]]) -> None:
