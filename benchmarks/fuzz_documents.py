@@ -44,7 +44,7 @@ class Outcome:
     refused: Counter[str] = field(default_factory=Counter)
     aborted: list[str] = field(default_factory=list)
     hung: list[str] = field(default_factory=list)
-    slowest: float = 0.0
+    slowest: tuple[float, str] = (0.0, "")
     memory: int = 0
     """The most that the reading process held, in bytes."""
 
@@ -116,7 +116,7 @@ def fuzz(seeds: Sequence[tuple[str, bytes]], count: int, rng: random.Random, *, 
             began = time.monotonic()
             _read(reader, number, name, broken, outcome, folder)
             seconds = time.monotonic() - began
-            outcome.slowest = max(outcome.slowest, seconds)
+            outcome.slowest = max(outcome.slowest, (seconds, f"{number} {name}"))
             if seconds > SECONDS:
                 outcome.hung.append(f"{number} {name}: {seconds:.0f} s")
             if number % 50 == 0:
@@ -191,7 +191,8 @@ def main(arguments: list[str] | None = None) -> int:
         "Damaged files", ["ending", "read", "refused"], [*rows, ["all", outcome.read.total(), outcome.refused.total()]]
     ).print()
     print(
-        f"aborted: {len(outcome.aborted)}; hung: {len(outcome.hung)}; slowest: {outcome.slowest:.1f} s; "
+        f"aborted: {len(outcome.aborted)}; hung: {len(outcome.hung)}; "
+        f"slowest: {outcome.slowest[0]:.1f} s ({outcome.slowest[1]}); "
         f"memory: {outcome.memory / 2**20:.0f} MiB"
     )
     for line in (*outcome.aborted[:20], *outcome.hung[:20]):

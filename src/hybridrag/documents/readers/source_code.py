@@ -135,5 +135,10 @@ def _defined(line: Line, mime_type: str) -> tuple[str | None, bool]:
         return (match["name"].strip("[]\"' "), False) if match else (None, False)
     if match := _DEFINITION.match(text):
         return match["name"].strip(":\"'."), match["keyword"] in _HOLDERS
-    match = _CREATED.match(text) or _BOUND.match(text) or _CALLABLE.match(text)
+    # The marks are looked for first: most lines have none of them.
+    match = _CREATED.match(text) if text.lstrip()[:6].upper() == "CREATE" else None
+    if "=" in text and "(" in text:
+        match = match or _BOUND.match(text)
+    if "(" in text and text.rstrip().endswith("{"):
+        match = match or _CALLABLE.match(text)
     return (match["name"].strip('"`'), False) if match else (None, False)
