@@ -1,4 +1,4 @@
-"""Communities by number of entities: found from nothing, and brought up to date after one file and after many.
+"""Communities by number of entities: found, and found again after one file more.
 
 The graph is planted: entities stand in groups, a chunk names some of one group, and now and then a well-known entity
 of any group. Nothing is embedded by a model: only the communities are measured.
@@ -13,14 +13,14 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import psutil
 
 from benchmarks.report import Table
-from hybridrag.graph.communities import CommunityReport, rebuild_communities, update_communities
+from hybridrag.graph.communities import rebuild_communities, update_communities
 from hybridrag.graph.community_views import search_communities
 from hybridrag.protocols import NewChunk
 from hybridrag.stores.embedded.store import EmbeddedStore
@@ -41,10 +41,6 @@ OUTSIDE = 0.12
 
 WELL_KNOWN = 3.0
 """How uneven those are: at 3, a thousandth of the entities has a tenth of them."""
-
-SINGLE_FILES = 5
-SHARE_CHANGED = 0.04
-"""Of all files removed, and as many others added, to see how the quality holds: just short of a fresh start."""
 
 SEARCHES = 50
 MEBIBYTE = 1 << 20
@@ -136,7 +132,8 @@ def _measure(size: int, folder: Path) -> dict[str, object]:
     store = EmbeddedStore.open(folder / "index")
     store.bind_model(MODEL)
     began = time.perf_counter()
-    ids = [planted.put(store, number) for number in range(files)]
+    for number in range(files):
+        planted.put(store, number)
     ingest = time.perf_counter() - began
     before = psutil.Process(os.getpid()).memory_info().rss
     processor = time.process_time()
@@ -154,13 +151,10 @@ def _measure(size: int, folder: Path) -> dict[str, object]:
         "modularity": fresh.modularity,
         "nothing changed, s": update_communities(store, embed=embed).seconds,
     }
-    one = list(_single_files(store, planted, files))
-    row["one file more, median s"] = float(np.median([report.seconds for report, _ in one]))
-    row["one file more, worst s"] = max(report.seconds for report, _ in one)
-    row["that, median s of processor"] = float(np.median([seconds for _, seconds in one]))
-    row["communities looked at anew"] = int(np.median([report.recomputed for report, _ in one]))
-    row["of them with a new text"] = int(np.median([report.embedded for report, _ in one]))
-    row |= _many(store, planted, ids, files + SINGLE_FILES)
+    planted.put(store, files)
+    again = rebuild_communities(store, embed=embed)
+    row["found again after one more file, s"] = again.seconds
+    row["of them with a new text"] = again.embedded
     row |= _searched(store)
     store.close()
     return row
@@ -169,42 +163,8 @@ def _measure(size: int, folder: Path) -> dict[str, object]:
 def _bytes(store: EmbeddedStore) -> int:
     """What the tables of communities and their indexes take."""
     with store._database.read() as connection:  # noqa: SLF001 (no user asks for this)
-        sql = "SELECT sum(pgsize) FROM dbstat WHERE name GLOB '*communit*' OR name GLOB '*_chunks'"
+        sql = "SELECT sum(pgsize) FROM dbstat WHERE name GLOB '*communit*'"
         return int(connection.execute(sql).get)
-
-
-def _single_files(store: EmbeddedStore, planted: Planted, first: int) -> Iterator[tuple[CommunityReport, float]]:
-    """What each update did, and how long the processor worked on it."""
-    for number in range(first, first + SINGLE_FILES):
-        planted.put(store, number)
-        began = time.process_time()
-        report = update_communities(store, embed=embed)
-        assert not report.fresh
-        yield report, time.process_time() - began
-
-
-def _many(store: EmbeddedStore, planted: Planted, ids: Sequence[FileId], first: int) -> dict[str, object]:
-    """Replace a share of the files in ten steps, then compare with communities found from nothing."""
-    count = int(SHARE_CHANGED * len(ids))
-    gone = np.random.default_rng(1).permutation(len(ids))[:count]
-    maintained = None
-    seconds = 0.0
-    for part in np.array_split(np.arange(count), 10):
-        store.remove_files([ids[gone[place]] for place in part])
-        for place in part.tolist():
-            planted.put(store, first + place)
-        maintained = update_communities(store, embed=embed)
-        seconds += maintained.seconds
-        assert not maintained.fresh
-    assert maintained is not None
-    again = rebuild_communities(store, embed=embed)
-    return {
-        f"{SHARE_CHANGED:.0%} of the files replaced, files": count,
-        "those, s": seconds,
-        "modularity, maintained": maintained.modularity,
-        "modularity, found again from nothing": again.modularity,
-        "maintained / from nothing": maintained.modularity / again.modularity,
-    }
 
 
 def _searched(store: EmbeddedStore) -> dict[str, object]:

@@ -12,7 +12,8 @@ DIR holds one folder a set: `corpus/`, `queries.jsonl` and `qrels.tsv`, as its R
 - empty: answerable questions that got no result at all.
 
 `--ask` asks for answers too. One is right that contains an accepted wording, and for overview questions one whose
-citations touch half of the themes. `--keep` leaves the indexes in a folder, where the next run finds them.
+citations touch half of the themes. Beside it stands the short answer alone: how often it contains an accepted wording,
+and its F1 (`hybridrag.evaluate.answers`). `--keep` leaves the indexes in a folder, where the next run finds them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import numpy as np
 from benchmarks.report import Table, machine_line
 from hybridrag import Answer, Engine, Recipe, SearchResult, Settings, find_recipes, load_settings
 from hybridrag.errors import InvalidInput, RAGError
+from hybridrag.evaluate.answers import token_f1
 
 LIMIT = 10
 FIRST = 5
@@ -96,6 +98,7 @@ class Reply:
     short: str | None
     """The short answer; None where answers have none."""
     short_right: bool | None
+    short_f1: float
     milliseconds: float
     verdict: Verdict
 
@@ -203,6 +206,7 @@ def judge_answer(question: Question, answer: Answer, cited: Sequence[str], *, ms
         cited=tuple(cited),
         short=short,
         short_right=short_right if question.accepted else None,
+        short_f1=0.0 if answer.abstained else token_f1(short or "", question.accepted),
         milliseconds=ms,
         verdict=verdict,
     )
@@ -314,9 +318,11 @@ def _answers(asked: Sequence[Asked], by: str) -> Table:
         outcomes = Counter((one.question.answerable, one.reply.outcome) for one in some if one.reply)
         answerable = [outcomes[True, outcome] for outcome in (RIGHT, WRONG, REFUSED)]
         rest = [outcomes[False, outcome] for outcome in (REFUSED, ANSWERED)]
-        short = [sum(bool(one.reply and one.reply.short_right) for one in some)] if shorts else []
+        known = [one.reply for one in some if one.reply and one.question.answerable and one.question.accepted]
+        f1 = f"{100 * sum(reply.short_f1 for reply in known) / len(known):.1f}" if known else ""
+        short = [sum(bool(one.reply and one.reply.short_right) for one in some), f1] if shorts else []
         rows.append([name, sum(answerable), *answerable, *short, sum(rest), *rest])
-    columns = [by, "answerable", RIGHT, WRONG, REFUSED, *(["right in short"] if shorts else [])]
+    columns = [by, "answerable", RIGHT, WRONG, REFUSED, *(["right in short", "short F1 %"] if shorts else [])]
     return Table(f"Answers by {by}", [*columns, "unanswerable", REFUSED, ANSWERED], rows)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
+from math import dist
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -131,6 +133,17 @@ def test_the_graph_is_exported_and_plotted(engine: Engine) -> None:
     svg = ET.fromstring(graph.plot(around="Ada Lovelace"))  # noqa: S314 (same)
     assert "Charles Babbage" in {text.text for text in svg.findall("{*}text")}
     assert "<svg" in graph.plot(html=True)
+
+
+def test_what_nothing_joins_is_drawn_around_the_rest_and_not_heaped_up(tmp_path: Path) -> None:
+    """Nodes without an edge were pushed into one corner, and everything else into a point."""
+    engine = Engine.open(tmp_path / "i", settings=settings(), embedder=HashEmbedder())
+    for number in range(12):
+        engine.add(text=f"We saw the Otter{number} Lake.", name=f"{number}.txt")
+    engine.add(text="Ann Lee met Bob Kerr, Carl Moss, Dora Holt and Emil Brandt.", name="all.txt")
+    svg = ET.fromstring(engine.graph.plot())  # noqa: S314 (our own output)
+    places = [(float(it.attrib["cx"]), float(it.attrib["cy"])) for it in svg.findall("{*}circle")]
+    assert min(dist(one, other) for one, other in combinations(places, 2)) > 20
 
 
 def test_hostile_names_stay_text_in_every_export(tmp_path: Path) -> None:

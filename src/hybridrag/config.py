@@ -426,8 +426,11 @@ class VerifySettings(Section):
     caution: Share = 0.6
     """An answer is given from this probability on that the documents hold it. Less answers more often and is wrong more
     often; 0 always answers, 1 hardly ever."""
-    max_rounds: int = Field(default=2, ge=0, le=5)
-    """How often a search whose results do not answer is tried again in another way."""
+    # On held-out folders of `training.folders` no answer became right by it, some refusals became wrong answers, and
+    # such questions took twice as long (`benchmarks.everyday --ask --settings verify.max_rounds=2`).
+    max_rounds: int = Field(default=0, ge=0, le=5)
+    """How often documents whose first results do not answer are searched again, in other words or with other weights. A
+    search of the web, where `[web]` names one, comes after these and is not counted."""
     deadline_seconds: float = Field(default=10.0, gt=0.0)
     """How long correcting may take in all."""
     correct_from: Share = 0.7

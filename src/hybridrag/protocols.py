@@ -182,6 +182,8 @@ class Question:
     """The words by which an overview question says what of the whole is wanted; none where it wants all of it."""
     asks_what_it_is: bool = False
     """Whether it is one bare name, or asks who or what one name is."""
+    asks_yes_no: bool = False
+    """Whether it can be answered by yes or no."""
     operators: Operators | None = None
     """How the query was written, where it uses operators."""
     pooled: Float32Array | None = None

@@ -50,9 +50,9 @@ def test_find_paths_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "stats", "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)
     assert counts["entities"] >= 4
-    assert counts["extractor"] == "light 2"
+    assert counts["extractor"] == "light 3"
     assert main(["graph", "stats"]) == 0
-    assert capsys.readouterr().out.endswith("\nextracted by light 2\n")
+    assert capsys.readouterr().out.endswith("\nextracted by light 3\n")
 
 
 def test_names_are_merged_listed_and_split(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def test_communities_say_what_the_documents_are_about(capsys: pytest.CaptureFixt
 
 def test_rebuild_reads_everything_anew(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "rebuild"]) == 0
-    assert capsys.readouterr().out == "2 chunks read anew by light 2.\n"
+    assert capsys.readouterr().out == "2 chunks read anew by light 3.\n"
 
 
 def test_rebuilding_with_an_llm_asks_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

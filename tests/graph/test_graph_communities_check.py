@@ -11,7 +11,7 @@ from test_graph_communities import planted
 from community_builders import CountingEmbedder, check_communities, put_marked
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
-from hybridrag.graph import community_tree, community_upkeep
+from hybridrag.graph import community_tree
 from hybridrag.graph.communities import update_communities
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.embedders import HashEmbedder
@@ -22,7 +22,6 @@ from hybridrag.testing.stores import MODEL
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EmbeddedStore:
     """Several levels, facts, dates and entities that nothing ties."""
     monkeypatch.setattr(community_tree, "MAX_MEMBERS", 30)
-    monkeypatch.setattr(community_upkeep, "MAX_MEMBERS", 30)
     store = EmbeddedStore.open(tmp_path / "index")
     store.bind_model(MODEL)
     for number in range(40):

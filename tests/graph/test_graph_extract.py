@@ -372,3 +372,60 @@ def test_a_page_of_one_sign_is_read_like_any_other(text: str) -> None:
     # A run of ideographs without end once went deeper with every word.
     found = LightExtractor().extract([Passage(text)])[0]
     assert all(text[it.start : it.end] == it.name for it in found.mentions)
+
+
+# ---------------------------------------------------------------- ordinary folders
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Part no.: QM-LN2 | Lead time (working days): 5 | Remark: ask Ann Lee", ["QM-LN2", "Ann Lee"]),
+        ("Who | What | By\nWho: Ann Lee | What: call the bank", ["Ann Lee"]),
+        ("| Name | Role |\n|---|---|\n| Ann Lee | driver |", ["Ann Lee"]),
+        ("From: Ann Lee <ann@example.org>\nSubject: lunch", ["Ann Lee"]),
+        ("We meet on Tuesday, and I've told Ann Lee.", ["Ann Lee"]),
+        ("3. First aid\n\nThe box is empty.", []),
+        ("**3 May.** Bought a lamp.", ["3 May"]),
+        ("2 Aug Seahouses\n3 Aug Alnmouth", ["2 Aug", "Seahouses", "3 Aug", "Alnmouth"]),
+        ("Day: 5 Aug\nClaire\nDay: 6 Aug", ["5 Aug", "6 Aug"]),
+        ("Dear Philippa,\n\nthe lamp broke.", ["Philippa"]),
+    ],
+)
+def test_columns_fields_days_and_numbered_headings_are_no_names(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("We replaced QM-LN2 and left.", "QM-LN2", CONCEPT),
+        ("It showed E-117 again.", "E-117", CONCEPT),
+        ("We wrote to Ann Lee <ann@example.org> about it.", "Ann Lee", PERSON),
+        ("She asked Sato-san about it.", "Sato", PERSON),
+        ("It reports to Bob Kerr.", "Bob Kerr", PERSON),
+        ("T-500は動かない。", "T-500", CONCEPT),
+        ("担当は大槻 隆です。", "大槻 隆", PERSON),
+        ("納入先はつばくろ電機株式会社である。", "つばくろ電機株式会社", ORGANISATION),
+    ],
+)
+def test_codes_addressees_and_companies_have_their_types(text: str, name: str, kind: EntityType) -> None:
+    assert types(text)[name] is kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "クライアント（サーバー）を再起動する。",
+        "オプション（LTE）を選ぶ。",
+        "大槻（オンライン）が出席した。",
+        "青空社（以下「乙」という）は支払う。",
+    ],
+)
+def test_a_remark_in_brackets_equates_nothing(text: str) -> None:
+    """Client and server, an option and what it is of, a person and how he took part were each made one thing."""
+    assert aliases(text) == []
+
+
+def test_a_word_that_is_set_off_is_no_name() -> None:
+    assert names("写真を「砂」と「岩」に分けた。") == []

@@ -106,11 +106,11 @@ def test_without_spacy_auto_is_light_and_a_pipeline_says_what_to_do() -> None:
 
 
 def test_auto_takes_the_pipeline_for_english_and_says_so() -> None:
-    assert choose_extractor("auto").name.startswith("combined 2 (en_core_web_sm")
+    assert choose_extractor("auto").name.startswith("combined 3 (en_core_web_sm")
     assert "ginza" not in choose_extractor("auto").name
-    assert choose_extractor("light").name == "light 2"
+    assert choose_extractor("light").name == "light 3"
     assert "ja_ginza" in choose_extractor("spacy").name
-    assert choose_extractor("combined").name.startswith("combined 2 (")
+    assert choose_extractor("combined").name.startswith("combined 3 (")
 
 
 def test_an_unknown_extractor_is_an_error_that_lists_the_known_ones() -> None:

@@ -28,6 +28,13 @@ def triples(text: str, *, title: str | None = None) -> list[tuple[str, str, str]
     [
         ("Ann Lee founded Acme Corp.", ("ann lee", "founded", "acme corp")),
         ("Acme Corp was founded by Ann Lee.", ("ann lee", "founded", "acme corp")),
+        ("Acme Corp was founded in 1990 by Ann Lee and Bob Kerr.", ("bob kerr", "founded", "acme corp")),
+        ("Ann Lee and Bob Kerr founded Acme Corp.", ("ann lee", "founded", "acme corp")),
+        ("Mary Holt left. Ann Lee succeeded her in 2020.", ("ann lee", "succeeded", "mary holt")),
+        ("Acme Corp makes pumps. The managing director is Ann Lee.", ("ann lee", "director of", "acme corp")),
+        ("The managing director of Acme Corp is Ann Lee.", ("ann lee", "director of", "acme corp")),
+        ("Acme Corp was taken over by Borealis Ltd in 2021.", ("borealis ltd", "taken over", "acme corp")),
+        ("The contract between Acme Corp and Borealis Ltd ends.", ("acme corp", "contract with", "borealis ltd")),
         ("Ann Lee starred in the film Toy House.", ("ann lee", "starred in", "toy house")),
         (
             "Ann Lee served as president of Oxford University.",
@@ -63,6 +70,7 @@ def test_english_sentences_state_facts(text: str, expected: tuple[str, str, str]
         "They like Africa, Asia and Europe.",
         "Ann Lee lives 27 miles west of the city of Duluth and other works of Homer Simpson.",
         "Nothing is said here.",
+        "Who: Ann Lee | What: founded by hand | Where: Acme Corp",
         "",
     ],
 )
@@ -96,6 +104,10 @@ def test_a_fact_carries_its_sentence() -> None:
     ("text", "expected"),
     [
         ("山田太郎は株式会社青空を設立した。", ("山田太郎", "設立", "株式会社青空")),
+        ("株式会社青空は東京にある。社長は山田太郎である。", ("株式会社青空", "社長", "山田太郎")),
+        ("株式会社青空は山田太郎と佐藤花子によって設立された。", ("佐藤花子", "設立", "株式会社青空")),
+        ("山田太郎の後任として佐藤花子が就任した。", ("山田太郎", "後任", "佐藤花子")),
+        ("北見地震により函館工場が停電した。", ("北見地震", "により停電", "函館工場")),
         ("山田太郎が株式会社青空を設立。", ("山田太郎", "設立", "株式会社青空")),
         ("株式会社青空は山田太郎によって設立された。", ("山田太郎", "設立", "株式会社青空")),
         ("株式会社青空は1999年に山田太郎により設立された。", ("株式会社青空", "に設立", "1999年")),

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from hybridrag.answers.extract import abstain, extract_answer
 from hybridrag.answers.write_llm import answer_with_llm
-from hybridrag.protocols import Candidate, Llm, Question, Reader, Reading
+from hybridrag.language.sentences import sentences
+from hybridrag.protocols import Llm, Question, Reader, Reading
 from hybridrag.queries.question import read_question
 from hybridrag.result import Err
 from hybridrag.search.judge import READ
+from hybridrag.search.missing import language_of
 from hybridrag.search.read import read_all
 from hybridrag.search.record import span
 from hybridrag.types.answers import Answer, Citation, NearestPassage
 from hybridrag.types.queries import SearchQuery
-from hybridrag.types.results import SearchResult, SearchResultItem, SearchResultType, SufficiencyEvaluation
+from hybridrag.types.results import Hit, SearchResult, SearchResultItem, SearchResultType, SufficiencyEvaluation
 
 NEAREST = 3
 """Passages shown beside an answer or a refusal."""
@@ -54,7 +56,8 @@ class Answerer:
         The LLM is asked unless the passages are clearly beside the question, and may say that they do not answer. One
         that fails, or writes what no result carries, is replaced by the documents' own sentences.
         """
-        corrective = query.options.model_copy(update={"crag_enabled": True})
+        # Titles, which the reader is given too, are metadata.
+        corrective = query.options.model_copy(update={"crag_enabled": True, "include_metadata": True})
         result = self._search(query.model_copy(update={"options": corrective}))
         with span("answer"):
             return Answered(self._from(result), result)
@@ -81,18 +84,19 @@ class Answerer:
             )
         nearest = tuple(_nearest(*pair) for pair in zip(items[:NEAREST], readings, strict=False))
         placed = _with_sources(answer, items)
-        return placed.model_copy(update={"nearest": nearest, "confidence": chance})
+        said = {"nearest": nearest, "confidence": chance, "language": language_of(read_all(question, ()))}
+        return placed.model_copy(update=said)
 
-    def _readings(self, question: Question, candidates: Sequence[Candidate]) -> list[Reading]:
+    def _readings(self, question: Question, candidates: Sequence[Hit]) -> list[Reading]:
         """What the reader makes of the candidates; the judge had it read the first of them already."""
         read = self._reader.read(question, candidates[:READ])
         known = [] if isinstance(read, Err) else [one or Reading(0.0, 0.0) for one in read.value]
         return known + [Reading(0.0, 0.0)] * (len(candidates) - len(known))
 
 
-def _candidate(item: SearchResultItem) -> Candidate:
+def _candidate(item: SearchResultItem) -> Hit:
     title = (item.metadata or {}).get("title")
-    return Candidate(
+    return Hit(
         id=item.id,
         text=item.content.text,
         score=item.score,
@@ -102,9 +106,25 @@ def _candidate(item: SearchResultItem) -> Candidate:
 
 
 def _nearest(item: SearchResultItem, reading: Reading) -> NearestPassage:
-    start = max(0, reading.start - SHOWN // 3)
-    text = " ".join(item.content.text[start : start + SHOWN].split())
-    return NearestPassage(text=text, result_id=item.id, relevance=reading.relevance, sources=item.sources)
+    return NearestPassage(
+        text=snippet(item.content.text, reading.start),
+        result_id=item.id,
+        relevance=reading.relevance,
+        sources=item.sources,
+    )
+
+
+def snippet(text: str, at: int) -> str:
+    """What stands around a place, from the beginning of its sentence, on one line and cut between words.
+
+    ("It rained. The fee is 12 crowns.", 20) -> "The fee is 12 crowns."
+    """
+    start = max((first for first, _ in sentences(text) if at - SHOWN // 2 <= first <= at), default=at)
+    rest = " ".join(text[start:].split())
+    if len(rest) <= SHOWN:
+        return rest
+    cut = rest.rfind(" ", SHOWN * 3 // 4, SHOWN)
+    return f"{rest[: cut if cut > 0 else SHOWN]} …"
 
 
 def _with_sources(answer: Answer, items: Sequence[SearchResultItem]) -> Answer:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hybridrag.graph.english_tokens import Token
+from hybridrag.graph.marks import Span, is_inside
 from hybridrag.graph.mentions import Context
 from hybridrag.graph.words import (
     DAYS,
@@ -180,9 +181,14 @@ class Surroundings(NamedTuple):
     """Words that stand inside a sentence, or in a title, with a capital."""
 
 
-def survey(rows: Sequence[Sequence[Token]], context: Context) -> Surroundings:
-    """Look once over all words of the chunk and its titles."""
-    small = {token.text for tokens in rows for token in tokens if token.text.islower()}
+def survey(rows: Sequence[Sequence[Token]], context: Context, skip: list[Span]) -> Surroundings:
+    """Look once over all words of the chunk and its titles; in addresses everything is small."""
+    small = {
+        token.text
+        for tokens in rows
+        for token in tokens
+        if token.text.islower() and not is_inside(token.start, token.end, skip)
+    }
     inside = {token.low for tokens in rows for token in tokens if token.is_name_like and not token.opens}
     known = " ".join([context.title or "", *context.headings]).lower()
     return Surroundings(frozenset(small), frozenset(inside | set(re.findall(r"[^\W_]+", known))))

@@ -58,7 +58,7 @@ class LightExtractor:
 
     @property
     def name(self) -> str:
-        """Such as "light 2"."""
+        """Such as "light 3"."""
         return f"light {RULES_VERSION}"
 
     def extract(self, passages: Sequence[Passage]) -> list[ChunkGraph]:
@@ -89,7 +89,7 @@ class SpacyExtractor:
 
     @property
     def name(self) -> str:
-        """Such as "combined 2 (en_core_web_sm 3.8.0)"."""
+        """Such as "combined 3 (en_core_web_sm 3.8.0)"."""
         kind = "combined" if self._light_names else "spacy"
         return f"{kind} {RULES_VERSION} ({', '.join(it.name for it in self._pipelines.values())})"
 

@@ -91,7 +91,7 @@ def extract_english(text: str, context: Context) -> Extraction:
     skip = addresses(text) + labels(text)
     found = [*code_terms(text, skip), *quotations(text, skip)]
     rows = tokens_of(text)
-    around = survey(rows, context)
+    around = survey(rows, context, addresses(text))
     taken = skip + [(mention.start, mention.end) for mention in found]
     found.extend(dates(text, skip, japanese=False))
     for tokens in rows:

@@ -141,7 +141,7 @@ class LlmExtractor:
 
     @property
     def name(self) -> str:
-        """Such as "llm 1 (gpt-4o-mini), light 2"."""
+        """Such as "llm 1 (gpt-4o-mini), light 3"."""
         return f"llm {PROMPT_VERSION} ({self._llm.info.name}), {self._local.name}"
 
     @property

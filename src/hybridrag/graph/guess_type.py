@@ -107,6 +107,7 @@ _PLACE_FIRST = word_set(
     "mount lake fort cape port north south east west upper lower san santa los las northern southern"
 )
 _SURE_PREPOSITIONS = word_set("in near")
+_TO = word_set("to from")  # people stand behind these as often as places
 _DIRECTIONS = word_set("north south east west northeast northwest southeast southwest outskirts parts part side")
 _STAGE = word_set("starred appeared role roles debut featured acted seen performed part song songs")
 _PERSON_STYLES = STYLES - word_set("brother sister father count major general")
@@ -237,7 +238,7 @@ def _role_in(phrase: str) -> EntityType | None:
 def _by_hint(text: str, words: list[str], before: list[str], start: int, end: int, small: frozenset[str]) -> Guess:
     last = before[-1] if before else ""
     telling = [word for word in words if word not in PARTICLES]
-    if last in PLACE_PREPOSITIONS and text[start - 1 : start] == " " and len(telling) <= 2:
+    if last in PLACE_PREPOSITIONS and text[start - 1 : start] == " " and len(telling) <= (1 if last in _TO else 2):
         return Guess(EntityType.PLACE, HINTED)
     listed = text[start - 2 : start] == ", " and last[:1].isupper() and text[end : end + 1] in {",", ".", ")", ";"}
     if listed and len(telling) == 1:

@@ -291,7 +291,7 @@ class KnowledgeGraph:
 
     @property
     def extractor(self) -> str | None:
-        """What extracted the graph, with its models: `light 2`; None while nothing was."""
+        """What extracted the graph, with its models: `light 3`; None while nothing was."""
         return self._store.extractor()
 
     def statistics(self) -> dict[str, int]:

@@ -31,7 +31,7 @@ _IDENTIFIER = re.compile(
 )
 _CELL_LABEL = re.compile(r"(?:^|(?<=\| ))(?P<label>[^|\n]{1,60}?)[:：](?=\s|$)", re.MULTILINE)
 _LINE_LABEL = re.compile(
-    r"^[ \t>*_#・■◆○●-]*(?P<label>[^\W\d_][^\n:：|。.!?！？]{0,30}?)[*_]*(?:[:：](?=[\s*_])|：)", re.MULTILINE
+    r"^[ \t>*_#・■◆○●-]*(?P<label>[^\W\d_][^\n:：|。.!?！？(（]{0,30}?)[*_]*(?:[:：](?=[\s*_])|：)", re.MULTILINE
 )
 _TABLE_HEAD = re.compile(
     r"^[^\n]+\|[^\n]*(?=\n\|?[ \t]*:?-{3,})"  # Markdown: a line of dashes follows

@@ -12,6 +12,9 @@ from hybridrag.types.graph import EntityType
 
 WIDTH, HEIGHT, MARGIN = 1200, 900, 70
 ITERATIONS = 200
+GRAVITY = 3.0
+"""How much the middle attracts every node: what nothing joins stands around the rest, and not far off in a corner."""
+
 COLOURS = {
     EntityType.PERSON: "#d1495b",
     EntityType.ORGANISATION: "#00798c",
@@ -91,7 +94,7 @@ def _layout(data: GraphData, seed: int) -> NDArray[np.float64]:
     for step in range(ITERATIONS):
         between = places[:, None, :] - places[None, :, :]
         distance = np.maximum(np.linalg.norm(between, axis=2), 1e-6)
-        force = (between * (ideal**2 / distance**2)[:, :, None]).sum(axis=1)
+        force = (between * (ideal**2 / distance**2)[:, :, None]).sum(axis=1) - GRAVITY * places
         if len(edges):
             pull = places[edges[:, 1]] - places[edges[:, 0]]
             pull *= (np.linalg.norm(pull, axis=1) / ideal)[:, None]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
+from hybridrag.graph.extract_light import extract_light
 from hybridrag.graph.link import plain_title
 from hybridrag.graph.mentions import Context
-from hybridrag.graph.names import name_key
 from hybridrag.graph.relations_english import english_facts
 from hybridrag.graph.relations_japanese import japanese_facts
 from hybridrag.language.detect import detect
 from hybridrag.language.sentences import sentences
-from hybridrag.types.extraction import Fact, Mention
+from hybridrag.types.extraction import Fact, Mention, Source
 
 
 def relate(
@@ -22,6 +23,17 @@ def relate(
     "Ann Lee founded Acme Corp." -> (ann lee, founded, acme corp)
     The title in `context` is whom "he" and "it" mean before the text has named anyone.
     """
-    topic = name_key(plain_title(context.title)) if context and context.title else None
+    topic = _named(plain_title(context.title)) if context and context.title else None
     read = japanese_facts if (language or detect(text)) == "ja" else english_facts
     return tuple(read(text, sentences(text), mentions, topic=topic))
+
+
+@lru_cache(maxsize=256)
+def _named(title: str) -> str | None:
+    """The key of a title that is a name: a page on Acme Corp says of it what it says of nobody else.
+
+    "函館工場" -> its key; "在宅勤務規程", "Leave and absence" -> None: no sentence means the document by "it"
+    """
+    found = extract_light(title).mentions
+    whole = len(found) == 1 and found[0].name == title and found[0].source is Source.NAME
+    return found[0].key if whole else None

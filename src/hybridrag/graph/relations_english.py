@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hybridrag.graph.facts import Fact, FactKind
 from hybridrag.graph.guess_type import ROLE_TYPES
@@ -37,7 +37,8 @@ _VERBS = word_set(
     comes drove fell flew got gets hit kept lay lies born borders contains includes uses supports owns operates covers
     produces directs stars plays serves lives works studies joins acquires develops designs publishes releases provides
     offers requires creates forms features hosts manages represents employs distributes replaces extends implements
-    calls imports depends belongs went written sung drawn known based named sits written
+    calls imports depends belongs went written sung drawn known based named sits taken given shown chosen driven grown
+    begun reports heads chairs replies takes answers
     """
 )
 _CLAUSES = word_set("when while because although if where that who which but whose whereas than not")
@@ -45,12 +46,16 @@ _CREATES = word_set("founded established created released published formed built
 """The time of these is the time of their object: "X founded Y in 1999"."""
 _CARRIES_ON = word_set("he she it they his her its their this these")
 _RELATIVES = (
-    PERSON_ROLES | PLACE_ROLES | word_set("headquarters parent subsidiary owner member part capital leader author")
+    PERSON_ROLES
+    | PLACE_ROLES
+    | word_set("headquarters parent subsidiary owner member part capital leader author head lead chair successor")
+    | word_set("predecessor supplier customer landlord tenant contractor operator representative contact deputy warden")
 )
 
 SAID, READ, CARRIED = 0.8, 0.65, 0.5
 """How sure: both names beside the verb; one step away; the subject is that of an earlier sentence."""
 _MAX_BRIDGE = 160
+_PARTED = re.compile(r"\||\n\s*[^\w\s\"'“(]|\n\s*\n")  # cells, list items and paragraphs say nothing of one another
 _MAX_AFTER_VERB = 4
 _MAX_PHRASE = 8
 
@@ -63,6 +68,8 @@ class _Sentence:
     end: int
     topic: str | None
     carried: bool
+    former: str | None = None
+    """What the sentences before were about: whom "her" means."""
     verb: str = ""
     owner: str | None = None
     """Whom later dates and places belong to."""
@@ -87,6 +94,7 @@ def english_facts(
     for start, end in spans:
         row = [mention for mention in mentions if start <= mention.start and mention.end <= end]
         sentence = _opened(text, (start, end), row, topic, _referred(text, start, recent))
+        sentence.former = topic
         for at, mention in enumerate(row):
             _relate(text, sentence, row, at, mention)
         facts.extend(sentence.facts)
@@ -117,6 +125,8 @@ def _opened(
         if mention.type is EntityType.TIME or mention.name.lower() in DEMONYMS:
             continue
         before = _WORD.findall(text[start : mention.start].lower())
+        if before and before[-1] in _BE and set(before) & _RELATIVES:
+            return _Sentence(start, end, topic, carried=True)  # "The director is X": of what, was said before
         if len(before) > _MAX_PHRASE or (before and (before[-1] in _PREPOSITIONS or _verb_at(before) is not None)):
             break
         if text[mention.end : mention.end + 2] not in {"'s", "’s"}:
@@ -125,19 +135,23 @@ def _opened(
 
 
 def _relate(text: str, sentence: _Sentence, row: Sequence[Mention], at: int, mention: Mention) -> None:
+    _as_done_to(text, sentence, mention)
     left = row[at - 1] if at else None
     begin = left.end if left else sentence.start
     bridge = text[begin : mention.start]
-    if len(bridge) > _MAX_BRIDGE:
+    if len(bridge) > _MAX_BRIDGE or _PARTED.search(bridge):
         return
     words = [word.lower() for word in _WORD.findall(bridge)]
     if left and (_as_place(text, sentence, left, mention, words) or _as_life(text, sentence, left, mention, words)):
         return
+    if _as_role_holder(text, sentence, row, at, words) or _as_agent(sentence, left, mention, words):
+        return
     if _as_verb(sentence, left, mention, words):
+        _with_listed(text, sentence, row, at)
         return
     if _as_role(sentence, left, mention, words) or _as_possessive(text, sentence, row, at, words):
         return
-    if left and not _as_listed(sentence, left, mention, words):
+    if left and not (_as_between(text, sentence, left, mention, words) or _as_listed(sentence, left, mention, words)):
         _as_further(sentence, left, mention, words)
 
 
@@ -182,7 +196,9 @@ def _as_verb(sentence: _Sentence, left: Mention | None, mention: Mention, words:
         return False
     verb, after = words[at], words[at + 1 :]
     subject, confidence = _subject(sentence, left, words[:at])
-    if after[:1] == ["by"]:
+    if after[-1:] == ["by"] and len(after) > 1 and _BE.intersection(words[:at]):
+        sentence.add(mention.key, f"{verb} {after[0]}", subject, confidence, FactKind.VERB)  # was taken over by X
+    elif after[:1] == ["by"]:
         sentence.add(mention.key, verb, subject, confidence, FactKind.VERB)
         sentence.owner = subject
     else:
@@ -190,6 +206,66 @@ def _as_verb(sentence: _Sentence, left: Mention | None, mention: Mention, words:
         sentence.owner = mention.key if verb in _CREATES and mention.type is not EntityType.TIME else subject
     sentence.verb = verb
     return True
+
+
+_PRONOUN_OBJECT = re.compile(r"\s+(\w+)\s+(?:him|her|them|it)\b(?!\s+\w+ed\b)")
+
+
+def _as_agent(sentence: _Sentence, left: Mention | None, mention: Mention, words: list[str]) -> bool:
+    """Y was founded in 1990 by X: the date stands between the verb and who did it."""
+    telling = [word for word in words if word not in _ARTICLES]
+    if telling != ["by"] or not sentence.verb or left is None or left.type is not EntityType.TIME:
+        return False
+    sentence.add(mention.key, sentence.verb, sentence.owner, READ, FactKind.VERB)
+    return True
+
+
+def _with_listed(text: str, sentence: _Sentence, row: Sequence[Mention], at: int) -> None:
+    """A and B founded Y: the verb is of both."""
+    fact = sentence.facts[-1] if sentence.facts else None
+    place = at - 1
+    while fact and place > 0 and row[place].key == fact.subject_key:
+        if not _LISTED.fullmatch(text, row[place - 1].end, row[place].start):
+            return
+        place -= 1
+        if row[place].type is EntityType.TIME:
+            return
+        fact = replace(fact, subject_key=row[place].key)
+        sentence.facts.append(fact)
+
+
+_LISTED = re.compile(r",?\s+(?:and|&)\s+|,\s+")
+_OF_TAIL = re.compile(r"(\w+)\s+(?:of|at|for)\s+(?:the\s+|our\s+)?$")
+
+
+def _as_role_holder(text: str, sentence: _Sentence, row: Sequence[Mention], at: int, words: list[str]) -> bool:
+    """The director is X; Y's director is X; the director of Y is X."""
+    phrase = [word for word in words if word not in {",", "now", "currently"}]
+    if not phrase or phrase[-1] not in _BE or len(phrase) > _MAX_PHRASE or row[at].type is EntityType.TIME:
+        return False
+    mention, left = row[at], row[at - 1] if at else None
+    role = phrase[-2] if len(phrase) > 1 else ""
+    if left is None:
+        owner = sentence.topic if phrase[0] in {"the", "our", "its", "their", "his", "her"} else None
+    elif text[left.end : left.end + 2] in {"'s", "’s", "' ", "’ "}:
+        owner = left.key
+    elif len(phrase) == 1:
+        tail = _OF_TAIL.search(text, sentence.start, left.start)
+        role, owner = (tail.group(1).lower(), left.key) if tail else ("", None)
+    else:
+        return False
+    if role not in _RELATIVES or owner is None:
+        return False
+    sentence.add(mention.key, f"{role} of", owner, CARRIED if left is None else SAID, FactKind.COPULA)
+    return True
+
+
+def _as_done_to(text: str, sentence: _Sentence, mention: Mention) -> None:
+    """X succeeded her: whom, was said before."""
+    match = _PRONOUN_OBJECT.match(text, mention.end, sentence.end)
+    verb = match.group(1).lower() if match else ""
+    if verb.endswith("ed") or verb in _VERBS:
+        sentence.add(mention.key, verb, sentence.former, CARRIED, FactKind.VERB)
 
 
 def _predicate(verb: str, after: Sequence[str]) -> str:
@@ -319,6 +395,18 @@ def _as_listed(sentence: _Sentence, left: Mention, mention: Mention, words: list
             sentence.add(mention.key, fact.predicate, fact.object_key, fact.confidence, fact.kind)
             return True
     return False
+
+
+_BETWEEN = re.compile(r"(\w+)\s+between\s+(?:the\s+)?$")
+
+
+def _as_between(text: str, sentence: _Sentence, left: Mention, mention: Mention, words: list[str]) -> bool:
+    """The contract between X and Y."""
+    said = _BETWEEN.search(text, sentence.start, left.start) if words[:1] == ["and"] and len(words) <= 2 else None
+    if said is None or left.type is EntityType.TIME or mention.type is EntityType.TIME:
+        return False
+    sentence.add(left.key, f"{said.group(1).lower()} with", mention.key, SAID, FactKind.PREPOSITION)
+    return True
 
 
 def _as_further(sentence: _Sentence, left: Mention, mention: Mention, words: list[str]) -> None:

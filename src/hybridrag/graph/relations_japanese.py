@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from hybridrag.graph.facts import Fact, FactKind
 from hybridrag.graph.japanese_words import HONORIFICS, PERSON_ROLES, PLAIN_HONORIFICS, ROLE_TYPES
@@ -21,6 +22,11 @@ _HELPER_VERBS = word_set(
 )
 _PASSIVES = word_set("れる られる")
 _ATTRIBUTE = re.compile(r"の([^、。\sのはがをに]{1,12})は")
+_SUCCESSOR = re.compile(r"の(後任)(?:として|には?|は)、?")
+_OFFICE = re.compile(
+    r"(?:^|[、。\s])(?:その|同社の|現在の|現)?([^\s、。はがをに]{0,8}?[長者役員当表師主])は、?(?:現在、?)?$"
+)
+_HOLDS = re.compile(r"(?:である|です|だ|でした|であった|が務め|。|$)")
 _ROLE_THEN = re.compile(r"の([^、。\s（）「」『』のはがをにで]{1,12})")
 _TITLE_ROLES = HONORIFICS - PLAIN_HONORIFICS
 # The longest first: 総理大臣 is not 総理 and something more.
@@ -29,6 +35,7 @@ _NO_ROLES = word_set("一つ ひとつ 1つ 一人 一種 一部 ほか 他 う�
 _ORIGIN = re.compile(r"(出身|生まれ|在住|所属)")
 _BRACKETS = re.compile(r"[」』]?(?:\s?[（(][^（）()]*[）)])?")
 _CLAUSE_END = word_set("、 。 ・ ; ；")
+_NOMINAL = frozenset({"名詞", "代名詞", "接尾辞"})
 _MAX_TO_VERB = 14
 """Morphemes between a name and the verb that it belongs to."""
 
@@ -41,6 +48,8 @@ class _Sentence:
     end: int
     topic: str | None
     carried: bool
+    former: str | None = None
+    """What the sentences before were about: whose 社長 is meant."""
     topic_start: int = -1
     """Where its own topic stands."""
     facts: list[Fact] = field(default_factory=list)
@@ -65,11 +74,14 @@ def japanese_facts(
     for start, end in spans:
         row = [mention for mention in mentions if start <= mention.start and mention.end <= end]
         clause = [word for word in words if start <= word.start < end]
-        sentence = _opened(text, start, end, row, topic)
+        sentence = _opened(text, start, end, row, None if _has_subject(clause, row) else topic)
+        sentence.former = topic
         for at in range(len(row)):
             _relate(text, sentence, row, at, clause)
         facts.extend(sentence.facts)
-        topic = sentence.topic or topic
+        # Only what has a name is gone on about without being named again.
+        if sentence.topic in {mention.key for mention in row if mention.source is not Source.NOUN}:
+            topic = sentence.topic
     return list(dict.fromkeys(facts))
 
 
@@ -84,6 +96,18 @@ def _opened(text: str, start: int, end: int, row: Sequence[Mention], topic: str 
     return _Sentence(start, end, topic, carried=True)
 
 
+def _has_subject(clause: Sequence[Morpheme], row: Sequence[Mention]) -> bool:
+    """Whether the sentence says itself who or what: お客様は, 油が."""
+    named = {at for mention in row for at in range(mention.start, mention.end)}
+    return any(
+        word.surface in {"は", "が"}
+        and word.pos[0] == "助詞"
+        and before.pos[0] in _NOMINAL
+        and before.start not in named
+        for before, word in pairwise(clause)
+    )
+
+
 def _after(text: str, mention: Mention) -> int:
     """Where the sentence goes on behind a name, its honorific, its closing quote and its brackets."""
     honorific = _HONORIFIC.match(text, mention.end)
@@ -96,7 +120,7 @@ def _relate(text: str, sentence: _Sentence, row: Sequence[Mention], at: int, cla
     mention = row[at]
     following = row[at + 1] if at + 1 < len(row) else None
     after = _after(text, mention)
-    if _as_attribute(text, sentence, mention, following, after):
+    if _as_attribute(text, sentence, mention, following, after) or _as_office(text, sentence, mention, after):
         return
     if following and _as_titled(text, sentence, mention, following):
         return
@@ -112,10 +136,19 @@ def _relate(text: str, sentence: _Sentence, row: Sequence[Mention], at: int, cla
 
 def _as_attribute(text: str, sentence: _Sentence, mention: Mention, following: Mention | None, after: int) -> bool:
     """XのRはY: X has the R Y."""
-    match = _ATTRIBUTE.match(text, after)
+    match = _SUCCESSOR.match(text, after) or _ATTRIBUTE.match(text, after)
     if not match or following is None or not 0 <= following.start - match.end() <= 2:
         return False
     sentence.add(mention.key, match.group(1), following.key, SAID, FactKind.COPULA)
+    return True
+
+
+def _as_office(text: str, sentence: _Sentence, mention: Mention, after: int) -> bool:
+    """社長はXである: of what, was said before."""
+    office = _OFFICE.search(text[sentence.start : mention.start])
+    if office is None or mention.type is not EntityType.PERSON or not _HOLDS.match(text[: sentence.end], after):
+        return False
+    sentence.add(sentence.former, office.group(1), mention.key, CARRIED, FactKind.COPULA)
     return True
 
 
@@ -155,11 +188,8 @@ def _as_maker(text: str, sentence: _Sentence, row: Sequence[Mention], at: int, a
         return False
     if sentence.carried and not _IS_SOMETHING.search(text, sentence.start, sentence.end):
         return False  # 「Xが推進した政策により…」 says what came of it, and not what something is
-    for place in range(at, -1, -1):
-        sentence.add(row[place].key, match.group(1), sentence.topic, READ, FactKind.VERB)
-        between = text[_after(text, row[place - 1]) : row[place].start] if place else ""
-        if not _LISTED.fullmatch(between):
-            break
+    for maker in _listed_before(text, row, at):
+        sentence.add(maker.key, match.group(1), sentence.topic, READ, FactKind.VERB)
     return True
 
 
@@ -187,10 +217,23 @@ def _as_verb(
     if not verb:
         return
     subject = _subject(text, sentence, row, at)
-    if agent or (passive and particle in {"に", "から"} and mention.type in _DOERS):
-        sentence.add(mention.key, verb, subject, READ, FactKind.VERB)
+    following = row[at + 1] if at + 1 < len(row) else None
+    if agent and not passive and following and text.startswith(("が", "は"), _after(text, following)):
+        # 大雪により工場が停電した: what came of it
+        sentence.add(mention.key, f"により{verb}", following.key, READ, FactKind.VERB)
+    elif agent or (passive and particle in {"に", "から"} and mention.type in _DOERS):
+        for doer in _listed_before(text, row, at):
+            sentence.add(doer.key, verb, subject, READ, FactKind.VERB)
     else:
         sentence.add(subject, verb if particle == "を" else f"{particle}{verb}", mention.key, READ, FactKind.VERB)
+
+
+def _listed_before(text: str, row: Sequence[Mention], at: int) -> list[Mention]:
+    """A name and those of the list that it ends: XとZによって."""
+    first = at
+    while first and _LISTED.fullmatch(text[_after(text, row[first - 1]) : row[first].start]):
+        first -= 1
+    return list(row[first : at + 1])
 
 
 def _in_brackets(text: str, sentence: _Sentence, mention: Mention) -> bool:

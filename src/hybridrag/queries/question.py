@@ -16,6 +16,7 @@ from hybridrag.queries.classify import classify
 from hybridrag.queries.statement import is_statement
 from hybridrag.queries.wants import wanted
 from hybridrag.queries.words import english, japanese
+from hybridrag.queries.yes_no import asks_yes_no
 from hybridrag.types.queries import QueryClassification, QueryType
 from hybridrag.types.terms import Name, Operators, QueryTerm
 
@@ -65,6 +66,7 @@ def read_question(
         is_statement=is_statement(text),
         topic=topic_words(text),
         asks_what_it_is=_asks_what_it_is(text, found),
+        asks_yes_no=asks_yes_no(text),
         operators=operators,
     )
     return weighed(question, {})

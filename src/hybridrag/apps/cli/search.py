@@ -20,7 +20,7 @@ from hybridrag import (
 )
 from hybridrag.apps.cli.open import check_known, open_engine
 from hybridrag.apps.cli.options import config_option, index_option, json_option
-from hybridrag.apps.cli.output import print_json, printable
+from hybridrag.apps.cli.output import print_json, printable, short_path
 from hybridrag.apps.cli.query_options import query_fields, query_options
 
 SHOWN = 10
@@ -107,7 +107,7 @@ def _place(item: SearchResultItem) -> str:
     page = f", page {sources.page}" if sources.page else ""
     lines = f", line {sources.line_start}" if sources.line_start else ""
     headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
-    return click.style(printable(f"{sources.file_name}{page}{lines}"), bold=True) + printable(headings)
+    return click.style(printable(f"{short_path(str(sources.file_name))}{page}{lines}"), bold=True) + printable(headings)
 
 
 def _shown(item: SearchResultItem) -> str:

@@ -338,7 +338,8 @@ class GraphWriter:
         ).fetchall()
         if not found or len(found) > MAX_COMPARED:
             return None
-        own = self._type_of(key)
+        sure_types = {kind: told for kind, told in self._types(key).items() if told[1] > HINT}
+        own = EntityType(chosen_type(sure_types))
         fitting: dict[str, int] = {}
         sure: set[str] = set()
         for whole, whole_norm in found:
