@@ -10,12 +10,12 @@ from functools import partial
 from hybridrag.config import Settings
 from hybridrag.protocols import Llm
 from hybridrag.queries.question import read_question
+from hybridrag.queries.rewrite import rewrite_query
 from hybridrag.queries.rewrite_llm import rewrite_with_llm
 from hybridrag.result import Err
 from hybridrag.search.grade import grade, state_score
 from hybridrag.search.parallel import Leg
 from hybridrag.search.record import Note
-from hybridrag.search.rewrite import rewrite_query
 from hybridrag.search.state import SearchState
 from hybridrag.search.verify import GRACE
 from hybridrag.types.queries import QueryClassification, QueryType, SearchWeights
