@@ -213,7 +213,7 @@ class Rounds:
     def take(self, correction: Correction, other: SearchState | None) -> None:
         """Go on with the better of the two, and record what the correction did."""
         before = after = state_score(self.best)
-        if other is not None:
+        if other is not None and other.judgement is not None:
             after = state_score(other)
             # Pages from outside are added to what was found, and take no place from it.
             enough = 0.0 if correction.kind is CorrectiveActionKind.WEB_SEARCH else ENOUGH
