@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from hybridrag import Engine, SearchResultType, load_settings
 from hybridrag.models.e5_embedder import E5Embedder
 from hybridrag.models.own_reranker import CALIBRATION_FILE, FOLDER, OwnReranker
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
+from hybridrag.types.results import Hit
 from training.folders import file_name, is_held_out, read_folders
 from training.texts import read_passages, read_written
 
@@ -79,7 +80,7 @@ def area(values: Floats, labels: Floats) -> float:
 
 
 def _told(
-    reader: OwnReranker, question: str, found: Sequence[Candidate], own: Sequence[bool], answer: str | None
+    reader: OwnReranker, question: str, found: Sequence[Hit], own: Sequence[bool], answer: str | None
 ) -> tuple[float, list[tuple[float, int]], bool]:
     told = [one for one in reader.tell(question, found).unwrap() if one is not None]
     first = max(range(len(told)), key=lambda place: told[place].holds)
@@ -87,7 +88,7 @@ def _told(
     return told[first].holds, fits, bool(answer) and _overlaps(reader, question, found[first], str(answer))
 
 
-def _overlaps(reader: OwnReranker, question: str, candidate: Candidate, answer: str) -> bool:
+def _overlaps(reader: OwnReranker, question: str, candidate: Hit, answer: str) -> bool:
     (reading,) = reader.read(Question(question), [candidate]).unwrap()
     at = candidate.text.find(answer)
     return reading is not None and at >= 0 and reading.start < at + len(answer) and reading.end > at
@@ -106,7 +107,7 @@ def ask_written(reader: OwnReranker, data: Path) -> Iterator[Asked]:
     for at, row in enumerate(rows):
         for question, answer in ((row["yes"], row["a"]), (row["no"], None)):
             near = np.argsort(-(vectors @ embedder.embed_query(question).pooled[0]))[:READ].tolist()
-            found = [Candidate(id=str(n), text=texts[n], score=0.0) for n in near]
+            found = [Hit(id=str(n), text=texts[n], score=0.0) for n in near]
             holds, fits, right = _told(reader, question, found, [n == at for n in near], answer)
             yield Asked("written", row["ql"], answer is not None, holds, fits if answer else [], right, bool(at % 2))
 
@@ -133,10 +134,10 @@ def ask_folders(reader: OwnReranker, sets: Path) -> Iterator[Asked]:
                     )
 
 
-def _search(engine: Engine, question: str) -> list[Candidate]:
+def _search(engine: Engine, question: str) -> list[Hit]:
     result = engine.search(question, limit=READ, crag_enabled=True)
     return [
-        Candidate(
+        Hit(
             id=str(item.sources.file_name),
             text=item.content.text,
             score=0.0,

@@ -11,7 +11,6 @@ largest part, they are kept in 4 bits, and words that the training texts lack ke
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,10 +75,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, starts: Tensor) -> Tensor:
             return found[0]
         except (RuntimeError, TypeError):  # another version of torch, or a GPU that flash attention does not know
             return attend_padded(q, k, v, starts)
-    ends = starts.tolist()
-    parts = [slice(start, end) for start, end in itertools.pairwise(ends)]
-    turned = [[x[part].transpose(0, 1)[None] for x in (q, k, v)] for part in parts]
-    return torch.cat([functional.scaled_dot_product_attention(*one)[0].transpose(0, 1) for one in turned])
+    # Split, not sliced: the gradient of a slice is as large as the whole, once for every text.
+    sizes = (starts[1:] - starts[:-1]).tolist()
+    turned = [[part.transpose(0, 1)[None] for part in x.split(sizes)] for x in (q, k, v)]
+    found = [functional.scaled_dot_product_attention(*one)[0].transpose(0, 1) for one in zip(*turned, strict=True)]
+    return torch.cat(found)
 
 
 def attend_padded(q: Tensor, k: Tensor, v: Tensor, starts: Tensor) -> Tensor:

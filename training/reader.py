@@ -39,7 +39,7 @@ from training.read_back import read_graph, read_words
 SEED = 17
 SHORTEST, LONGEST = 96, 220
 """Tokens of a passage that are read: a stretch of a length and at a place drawn each time, with the answer inside."""
-FOLDERS, WRITTEN, PAIRS, JUDGED = 36, 28, 40, 24
+FOLDERS, WRITTEN, PAIRS, JUDGED = 36, 28, 20, 24
 """Of a step: questions to folders with five passages each, passages with both of their questions and others, pairs with
 four others, judged pairs."""
 OTHERS = 4
@@ -92,7 +92,8 @@ class Drawn:
 class Lessons(torch.utils.data.IterableDataset[dict[str, Tensor]]):
     """What a step is drawn from, without end."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, part: float = 1.0) -> None:
+        self.sizes = [max(1, round(part * size)) for size in (FOLDERS, WRITTEN, PAIRS, JUDGED)]
         self.parts = load(path / "lessons.npz")
         self.passages: Ragged = self.parts["passages"]
         folders = load(path / "folders.npz")
@@ -124,13 +125,14 @@ class Lessons(torch.utils.data.IterableDataset[dict[str, Tensor]]):
     def step(self, rng: Any) -> Drawn:
         """A mix of all kinds."""
         drawn, p = Drawn(), self.parts
-        for row in rng.choice(self.taught, FOLDERS).tolist():
+        folders, written, pairs, judged = self.sizes
+        for row in rng.choice(self.taught, folders).tolist():
             self._folder(drawn, row, rng)
-        for row in rng.integers(0, len(p["written.passage"]), WRITTEN).tolist():
+        for row in rng.integers(0, len(p["written.passage"]), written).tolist():
             self._written(drawn, "written", row, rng)
-        for yes, _ in drawn.apart[:WORDS]:
+        for yes, _ in drawn.apart[: round(WORDS * written / WRITTEN)]:
             self._words(drawn, yes, rng)
-        for row in rng.integers(0, len(p["pairs.passage"]), PAIRS).tolist():
+        for row in rng.integers(0, len(p["pairs.passage"]), pairs).tolist():
             near, asked = p["pairs.near"][row], p["pairs.question"][row]
             whole = p["pairs.span"][row]
             ids, span = self.window(int(p["pairs.passage"][row]), rng, whole)
@@ -142,7 +144,7 @@ class Lessons(torch.utils.data.IterableDataset[dict[str, Tensor]]):
             drawn.lists.append(places)
             if known:
                 drawn.sets.append((places, True))
-        for row in rng.integers(0, len(p["judged.passage"]), JUDGED).tolist():
+        for row in rng.integers(0, len(p["judged.passage"]), judged).tolist():
             ids, _ = self.window(int(p["judged.passage"][row]), rng)
             whole = len(ids) == len(self.passages[int(p["judged.passage"][row])])
             label = float(p["judged.label"][row])
@@ -295,9 +297,10 @@ def train(
     It is written to `out` now and then: what is learnt outlives a machine that is taken away.
     """
     device = str(model.words.device.type)
+    taught_parts = [part for part in model.parameters() if part.requires_grad]
     groups = [
-        {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": DECAY},
-        {"params": [p for p in model.parameters() if p.ndim == 1], "weight_decay": 0.0},
+        {"params": [p for p in taught_parts if p.ndim > 1], "weight_decay": DECAY},
+        {"params": [p for p in taught_parts if p.ndim == 1], "weight_decay": 0.0},
     ]
     optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98))
     mean = copy.deepcopy(model).eval()
@@ -410,6 +413,16 @@ def start_from(folder: Path, size: str) -> CrossEncoder:
     return model
 
 
+def freeze(model: CrossEncoder, layers: int) -> None:
+    """Leave the first layers, and what is added to the word vectors, as they are: a fifth of the time for four."""
+    if not layers:
+        return
+    for part in (model.norm, *model.layers[:layers]):
+        part.requires_grad_(False)
+    for part in (model.positions, model.types):
+        part.requires_grad_(False)
+
+
 def cut(model: CrossEncoder) -> CrossEncoder:
     """A model of some of the layers."""
     found = copy.deepcopy(model)
@@ -426,17 +439,21 @@ def main() -> None:
     parser.add_argument("--base", type=float, default=540.0, help="seconds")
     parser.add_argument("--small", type=float, default=240.0, help="seconds")
     parser.add_argument("--measured", type=int, default=600, help="held-out questions to measure with; 0 for none")
+    parser.add_argument("--part", type=float, default=1.0, help="of a step's pairs, for a machine without a GPU")
+    parser.add_argument("--frozen", type=int, default=0, help="layers from the first on that stay as they are")
     options = parser.parse_args()
     torch.manual_seed(SEED)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    lessons = Lessons(options.lessons)
+    lessons = Lessons(options.lessons, options.part)
     options.out.mkdir(parents=True, exist_ok=True)
     base = start_from(options.folder, "base").to(device)
     for size, seconds in (("base", options.base), ("small", options.small)):
         if not seconds:
             continue
         model, teacher = (copy.deepcopy(base), None) if size == "base" else (cut(base), base)
-        taught = train(model, lessons, teacher, seconds, RATES[size], options.out / size)
+        freeze(model, options.frozen if size == "base" else 0)
+        rate = RATES[size] * options.part**0.5
+        taught = train(model, lessons, teacher, seconds, rate, options.out / size)
         save_model(copy.deepcopy(taught).cpu(), options.out / size)
         if options.measured:
             found = measure(taught, lessons, device, options.measured)

@@ -24,7 +24,7 @@ def test_the_short_answer_is_the_stretch_and_the_answer_its_sentence() -> None:
     assert answer.short is not None
     assert answer.short.text == "1987"
     assert text[answer.short.start : answer.short.end] == "1987"
-    assert answer.text == "It was founded in 1987 by two sisters. [1]"
+    assert answer.text == "Orin Works makes clocks. It was founded in 1987 by two sisters. [1]"
 
 
 def test_a_way_to_do_it_is_told_with_the_sentences_that_follow() -> None:

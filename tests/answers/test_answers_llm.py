@@ -40,3 +40,11 @@ def test_an_answer_without_a_supported_sentence_is_not_used(reader: OwnReranker)
 
 def test_numbers_are_compared_in_one_way_of_writing() -> None:
     assert numbers_in("１，２００円 and 3.5 km, 1,200 steps.") == {"1200", "3.5"}
+
+
+def test_passages_are_given_under_their_headings() -> None:
+    # A row of prices says nothing of what it is the price of.
+    llm = ScriptedLlm(["It costs 12 crowns [1]."])
+    row = Candidate(id="1", text="It costs 12 crowns.", score=0.9, title="Harbour fees", headings=("Small boats",))
+    answer_with_llm(llm, Question("What do small boats pay?"), [row]).unwrap()
+    assert "Harbour fees\nSmall boats\nIt costs 12 crowns." in llm.asked[0].messages[-1].content

@@ -80,8 +80,8 @@ class TestAnswers:
         everything = rows[0]
         assert (everything.group, everything.queries) == ("all", 5)
         assert everything.values["abstains"].mean == 1
-        assert everything.values["answered"].mean == 0.5
-        assert everything.values["right when answered"].mean == 1
+        assert everything.values["refused"].mean == 0.5
+        assert (everything.values["right"].mean, everything.values["wrong"].mean) == (0.5, 0)
         assert "type: local" in [row.group for row in rows]
 
     def test_a_judge_that_fails_leaves_its_figure_out(self, dataset: Dataset) -> None:

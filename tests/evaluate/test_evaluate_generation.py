@@ -8,7 +8,7 @@ import pytest
 
 from hybridrag.config import load_settings
 from hybridrag.errors import ProviderError
-from hybridrag.evaluate.answers import first_with_answer, holds_answer
+from hybridrag.evaluate.answers import exact_match, first_with_answer, holds_answer, is_right, token_f1
 from hybridrag.evaluate.generation import answer_relevancy, context_precision, context_recall, faithfulness
 from hybridrag.evaluate.support import LlmJudge, LocalJudge
 from hybridrag.models.e5_embedder import E5Embedder
@@ -74,6 +74,12 @@ class TestLocalJudge:
         good = answer_relevancy("What is the fee for boats?", "The fee for boats is twelve crowns.", judge).unwrap()
         bad = answer_relevancy("What is the fee for boats?", "Elvira designed it.", judge).unwrap()
         assert good > 0.5 > bad
+
+    def test_an_answer_need_not_repeat_the_names_of_its_question(self) -> None:
+        # "It was founded in 2011." got .09: it shares one word of three with its question.
+        asked = "When was Orin Works founded?"
+        assert answer_relevancy(asked, "It was founded in 2011.", LocalJudge()).unwrap() > 0.9
+        assert answer_relevancy(asked, "Orin Works makes clocks.", LocalJudge()).unwrap() == 0
 
     def test_known_rarity_decides_what_counts(self) -> None:
         statement = "The harbour office guards plums."
@@ -167,3 +173,32 @@ class TestAnswers:
     def test_the_first_text_that_holds_it_counts(self) -> None:
         assert first_with_answer(["no", "a fee of twelve"], ["twelve"]) == 2
         assert first_with_answer(["no"], ["twelve"]) is None
+
+
+class TestShortAnswers:
+    def test_exact_match_forgives_articles_case_and_width(self) -> None:
+        assert exact_match("The ＴＷＥＬＶＥ crowns.", ["x", "twelve crowns"])
+        assert not exact_match("about twelve crowns", ["twelve crowns"])
+
+    def test_f1_counts_words_and_japanese_characters(self) -> None:
+        assert token_f1("about twelve crowns", ["twelve crowns"]) == pytest.approx(0.8)
+        assert token_f1("1874年に", ["1874年"]) == pytest.approx(0.8)
+        assert token_f1("birds", ["twelve crowns"]) == 0
+
+    @pytest.mark.parametrize(
+        ("said", "short", "answer", "right"),
+        [
+            ("It took twelve crowns.", "it", "twelve crowns", True),
+            ("Closed for eleven days.", "eleven days", "eleven days without a ferry", True),
+            ("It is 45L.", "45L", "45L、60Lではない", False),
+            ("5.5mmとする。", "5.5mm", "5.5mm以上", True),
+            ("Nobody may park here.", "Nobody may park", "no", False),
+            ("Yes, behind the house.", "behind the house", "yes", True),
+        ],
+    )
+    def test_right_is_what_a_person_would_call_right(self, said: str, short: str, answer: str, *, right: bool) -> None:
+        assert is_right(said, short, [answer]) is right
+
+    def test_yes_or_no_has_to_be_said(self) -> None:
+        assert is_right("Nobody may park here.", "", ["no"], yes_no="no")
+        assert not is_right("No fee is due. Yes, park.", "", ["no"], yes_no="yes")

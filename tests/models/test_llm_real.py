@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from hybridrag.answers.write_llm import answer_with_llm, is_supported
 from hybridrag.graph.extract import LightExtractor, Passage
 from hybridrag.graph.extract_llm import LlmExtractor
 from hybridrag.graph.llm_cache import FileCache
 from hybridrag.models.json_service import Patience
 from hybridrag.models.llm import OpenAILlm
-from hybridrag.protocols import Message
+from hybridrag.models.own_reranker import OwnReranker
+from hybridrag.protocols import Candidate, Message, Question
 from hybridrag.result import Err, Ok
 from small_llm import CONTEXT_TOKENS
 
@@ -88,3 +90,18 @@ def test_the_extraction_survives_whatever_a_small_model_says(llm: OpenAILlm, tmp
         assert read.report.fell_back[0].reason
     else:
         assert read.estimate([Passage(TEXT)]).calls == 0
+
+
+def test_of_what_a_small_model_answers_only_what_its_passages_bear_out_is_said(llm: OpenAILlm) -> None:
+    passages = [
+        Candidate(id="1", text="The Marten Lighthouse opened in 1874 and has 120 steps.", score=0.9),
+        Candidate(id="2", text="Bread is baked at 230 degrees.", score=0.2),
+    ]
+    reader = OwnReranker(size="small")
+    question = Question("When did the Marten Lighthouse open?")
+    answer = answer_with_llm(llm, question, passages, reader=reader, max_tokens=60, timeout=300)
+    if isinstance(answer, Err):
+        assert str(answer.error)  # it cited nothing, or nothing that was there: the documents are quoted instead
+        return
+    assert answer.value.abstained or answer.value.sentences
+    assert all(is_supported(sentence, passages, reader) for sentence in answer.value.sentences)

@@ -64,12 +64,22 @@ def test_a_comparison_is_answered_where_every_side_has_a_passage() -> None:
     assert one.missing == ("Nothing was found on Vell Foundry.",)
 
 
-def test_an_overview_is_answered_by_several_documents() -> None:
-    asked = question("What are the main themes of these documents?")
+@pytest.mark.parametrize("text", ["What are the main themes of these documents?", "Give me an overview of these files"])
+def test_an_overview_is_answered_by_several_documents(text: str) -> None:
+    asked = question(text)
     judge = LocalJudge(ScriptedReader())
     chances = [judge.judge(asked, candidates(*"abcd"[:count])).unwrap().sufficient for count in (1, 2, 3, 4)]
     assert chances == sorted(chances)
     assert chances[0] < 0.5 < chances[-1]
+
+
+def test_documents_on_something_else_are_no_overview_of_a_topic() -> None:
+    # Any three documents were an overview of anything.
+    asked = question("Give me an overview of penguin husbandry")
+    judge = LocalJudge(ScriptedReader())
+    assert judge.judge(asked, candidates("Bread.", "Clocks.", "Harbour fees.")).unwrap().sufficient == 0
+    some = candidates("Penguin diets.", "Husbandry of penguins.", "Penguins moult.", "Clocks.")
+    assert judge.judge(asked, some).unwrap().sufficient > 0.5
 
 
 def test_only_the_first_passages_are_read_and_none_after_them_counts_for_more() -> None:

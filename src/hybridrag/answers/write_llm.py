@@ -13,11 +13,11 @@ from hybridrag.errors import ProviderError, RAGError
 from hybridrag.language.normalise import normalise
 from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import query_terms
-from hybridrag.protocols import Candidate, Llm, Message, Question, Reader
+from hybridrag.protocols import Llm, Message, Question, Reader
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.read import presence, read_all, read_passage
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
-from hybridrag.types.results import INCORRECT_UP_TO
+from hybridrag.types.results import INCORRECT_UP_TO, Hit
 
 MAX_PASSAGES = 10
 """Passages given to the LLM, the best first."""
@@ -60,7 +60,7 @@ _SAYS_NO_ANSWER = re.compile(r"\W*no\s+answer\b\W*", re.IGNORECASE)
 def answer_with_llm(
     llm: Llm,
     question: Question,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[Hit],
     *,
     missing: Sequence[str] = (),
     reader: Reader | None = None,
@@ -78,7 +78,7 @@ def answer_with_llm(
     used = candidates[:MAX_PASSAGES]
     if not used:
         return Ok(abstain(read_all(question, ()), missing))
-    messages = answer_messages(question.text, [candidate.text for candidate in used])
+    messages = answer_messages(question.text, [_under_its_headings(candidate) for candidate in used])
     try:
         result = llm.complete(messages, max_tokens=max_tokens, temperature=TEMPERATURE, timeout=timeout)
     except RAGError as error:
@@ -108,6 +108,10 @@ def answer_messages(question: str, passages: Sequence[str]) -> list[Message]:
     return [Message("system", SYSTEM), Message("user", "\n\n".join([*fenced, asked]))]
 
 
+def _under_its_headings(candidate: Hit) -> str:
+    return "\n".join([*dict.fromkeys(filter(None, (candidate.title, *candidate.headings))), candidate.text])
+
+
 def _mark(question: str, texts: Sequence[str]) -> str:
     """A mark that stands in none of the texts."""
     joined = "\x1f".join([question, *texts])
@@ -123,7 +127,7 @@ def _mark_in(messages: Sequence[Message]) -> str:
     return messages[-1].content.split("]", 1)[0].rsplit(" ", 1)[-1]
 
 
-def _read(text: str, used: Sequence[Candidate], name: str, reader: Reader | None, *, mark: str) -> Result[Answer]:
+def _read(text: str, used: Sequence[Hit], name: str, reader: Reader | None, *, mark: str) -> Result[Answer]:
     text = text.strip()
     problem = _problem(text, len(used), mark)
     if problem:
@@ -138,7 +142,7 @@ def _read(text: str, used: Sequence[Candidate], name: str, reader: Reader | None
     return Ok(_cited(kept, used, name).model_copy(update={"unsupported": left_out}))
 
 
-def is_supported(sentence: AnswerSentence, used: Sequence[Candidate], reader: Reader | None) -> bool:
+def is_supported(sentence: AnswerSentence, used: Sequence[Hit], reader: Reader | None) -> bool:
     """Whether a passage that the sentence cites bears it out: it has all its numbers, and the reader finds it relevant.
 
     "It opened in 1874. [1]" on "The lighthouse opened in 1847." -> False
@@ -194,7 +198,7 @@ def _statements(text: str) -> list[AnswerSentence]:
     return found[::-1]
 
 
-def _cited(statements: Sequence[AnswerSentence], used: Sequence[Candidate], name: str) -> Answer:
+def _cited(statements: Sequence[AnswerSentence], used: Sequence[Hit], name: str) -> Answer:
     numbers = sorted({number for statement in statements for number in statement.citations})
     citations = []
     for number in numbers:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybridrag.errors import RAGError
-from hybridrag.evaluate.answers import holds_answer
+from hybridrag.evaluate.answers import exact_match, is_right, token_f1
 from hybridrag.evaluate.datasets import Dataset
 from hybridrag.evaluate.generation import answer_relevancy, context_precision, context_recall, faithfulness
 from hybridrag.evaluate.read_query import Query
@@ -25,35 +25,27 @@ AnswerMetric = Callable[[AskedQuery, AnswerOutcome], float | None]
 """The value of one question; None where the metric says nothing about it."""
 
 
-def _answered(query: AskedQuery, outcome: AnswerOutcome) -> float | None:
-    return float(not outcome.abstained) if query.answerable else None
-
-
-def _abstains(query: AskedQuery, outcome: AnswerOutcome) -> float | None:
-    return None if query.answerable else float(outcome.abstained)
-
-
-def _right(query: AskedQuery, outcome: AnswerOutcome) -> float | None:
-    known = query.answerable and outcome.matches is not None
-    return float(bool(outcome.matches)) if known else None
-
-
-def _right_when_answered(query: AskedQuery, outcome: AnswerOutcome) -> float | None:
-    return None if outcome.abstained else _right(query, outcome)
+def _known(query: AskedQuery, outcome: AnswerOutcome, value: float | bool | None) -> float | None:
+    """The value where an answer is known; keeping silent then counts 0."""
+    if not query.answerable or outcome.matches is None:
+        return None
+    return 0.0 if outcome.abstained or value is None else float(value)
 
 
 ANSWER_METRICS: dict[str, AnswerMetric] = {
-    "right": _right,
-    "right when answered": _right_when_answered,
-    "answered": _answered,
-    "abstains": _abstains,
+    "right": lambda query, outcome: _known(query, outcome, outcome.matches),
+    "wrong": lambda query, outcome: _known(query, outcome, not outcome.matches),
+    "refused": lambda query, outcome: float(outcome.abstained) if query.answerable else None,
+    "exact match": lambda query, outcome: _known(query, outcome, outcome.exact),
+    "F1": lambda query, outcome: _known(query, outcome, outcome.f1),
+    "abstains": lambda query, outcome: None if query.answerable else float(outcome.abstained),
     "faithfulness": lambda _, outcome: outcome.faithfulness,
     "answer relevancy": lambda _, outcome: outcome.answer_relevancy,
     "context precision": lambda _, outcome: outcome.context_precision,
     "context recall": lambda _, outcome: outcome.context_recall,
 }
-"""`right`: a known answer stands in what was answered; keeping silent is not right. `answered`: of the answerable
-questions; `abstains`: of the others."""
+"""`right`, `wrong`, `refused`: of the answerable questions, as a person would judge (`is_right`). `exact match` and
+`F1` hold the short answer against the known one; keeping silent counts 0. `abstains`: of the unanswerable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +96,11 @@ def _outcome(query: Query, answer: EvalAnswer, judge: SupportJudge) -> AnswerOut
         given, passages = answer(query.text)
     except RAGError as error:
         spent = (time.perf_counter() - began) * 1000
-        return AnswerOutcome(query=query.id, abstained=True, milliseconds=spent, error=str(error))
+        unanswered = False if query.answers else None
+        return AnswerOutcome(query=query.id, abstained=True, milliseconds=spent, matches=unanswered, error=str(error))
     spent = (time.perf_counter() - began) * 1000
     said = " ".join(sentence.text for sentence in given.sentences)
+    short = given.short.text if given.short else said
     measures: dict[str, Result[float]] = {}
     if said:
         measures["faithfulness"] = faithfulness(said, passages, judge)
@@ -122,7 +116,12 @@ def _outcome(query: Query, answer: EvalAnswer, judge: SupportJudge) -> AnswerOut
         abstained=given.abstained,
         generated_by=given.generated_by,
         milliseconds=spent,
-        matches=not given.abstained and holds_answer(said, query.answers) if query.answers else None,
+        short=short,
+        matches=not given.abstained and is_right(said, short, query.answers, yes_no=given.yes_no)
+        if query.answers
+        else None,
+        exact=exact_match(short, query.answers) if query.answers else None,
+        f1=token_f1(short, query.answers) if query.answers else None,
         error=failed[0] if failed else None,
         **{name: found.value for name, found in measures.items() if isinstance(found, Ok)},
     )

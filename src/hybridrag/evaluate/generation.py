@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hybridrag.evaluate.metrics import average_precision
 from hybridrag.evaluate.support import SupportJudge
 from hybridrag.language.sentences import sentences
+from hybridrag.queries.question import read_question
 from hybridrag.result import Ok, Result
 
 SUPPORTED_FROM = 0.5
@@ -49,9 +50,16 @@ def answer_relevancy(question: str, answer: str, judge: SupportJudge) -> Result[
     """How far the answer bears on the question, whether or not it is true.
 
     ("What is the fee?", "The fee is 12 crowns.") -> Ok(about 1)
+
+    ("When was Orin Works founded?", "It was founded in 2011.") -> Ok(about 1): an answer need not repeat the names of
+    its question. It is read under them, and counts by what it adds to them.
     """
-    judged = judge.bears(question, [answer])
-    return Ok(judged.value[0]) if isinstance(judged, Ok) else judged
+    names = " ".join(name.text for name in read_question(question).names)
+    judged = judge.bears(question, [f"{names}\n{answer}", names] if names else [answer])
+    if not isinstance(judged, Ok):
+        return judged
+    bears, without = judged.value if names else (judged.value[0], 0.0)
+    return Ok(max(0.0, bears - without) / (1.0 - without) if without < 1.0 else 0.0)
 
 
 def _supported_share(text: str, passages: Sequence[str], judge: SupportJudge, *, empty: float) -> Result[float]:

@@ -96,8 +96,14 @@ class AnswerOutcome(Model):
     generated_by: str = ""
     """`extractive`, or the LLM that wrote it."""
     milliseconds: Milliseconds = 0.0
+    short: str = ""
+    """The stretch that was given as the answer; all of it where none was."""
     matches: bool | None = None
-    """Whether a known answer stands in it; None where none is known."""
+    """Whether it is right, as a person would judge (`is_right`); None where no answer is known."""
+    exact: bool | None = None
+    """Whether the short answer is a known one."""
+    f1: Score | None = None
+    """The words that the short answer shares with a known one."""
     faithfulness: Score | None = None
     """The share of its sentences that the passages support; None where nothing was answered, or the judge failed."""
     answer_relevancy: Score | None = None

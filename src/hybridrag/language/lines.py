@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_HEADING = re.compile(r"#{1,6}\s")
+_HEADING = re.compile(r"#{1,6}\s|(\*\*|__)[^*_\n]{1,80}\1:?\s*$|[=-]{3,}\s*$")
+"""Of Markdown: marked, underlined, or a line in bold."""
 
 
 def silent_lines(text: str, known: Iterable[str]) -> list[tuple[int, int]]:

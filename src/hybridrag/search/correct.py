@@ -85,25 +85,24 @@ REFINE = Correction(CorrectiveActionKind.REFINE_KNOWLEDGE, "keep the sentences t
 def next_correction(situation: Situation, *, max_rounds: int) -> Correction:
     """The next corrective step, or none.
 
-    correct -> refine; ambiguous -> refine and widen, then as incorrect;
-    incorrect -> rewrite, other weights, deeper walk, and web search in the last round where there is one
+    correct -> refine
+    incorrect -> while rounds are left, rewrite, other weights, deeper walk; then the web, where there is a search of it
+    ambiguous -> as incorrect, with more candidates as the last round; then refine
 
-    Only steps that search count as rounds. Nothing is tried twice.
+    Only searches of the documents count as rounds. Nothing is tried twice.
     """
     tried = situation.tried
-    if situation.verdict is CRAGVerdict.CORRECT:
-        refined = any(step.kind is CorrectiveActionKind.REFINE_KNOWLEDGE and step.widen == 1 for step in tried)
-        return NOTHING if refined else REFINE
-    left = max_rounds - sum(step.searches for step in tried)
-    if left <= 0:
-        return NOTHING
-    steps = [*([_widened()] if situation.verdict is CRAGVerdict.AMBIGUOUS else []), *_searches(situation)]
-    open_steps = [step for step in steps if step not in tried]
     web = Correction(CorrectiveActionKind.WEB_SEARCH, "look outside the documents", query=situation.question)
-    if situation.web and web not in tried:
+    steps: list[Correction] = []
+    if situation.verdict is not CRAGVerdict.CORRECT:
+        left = max_rounds - sum(step.searches for step in tried if step != web)
+        more = [_widened()] if situation.verdict is CRAGVerdict.AMBIGUOUS else []
+        steps = [step for step in (*_searches(situation), *more) if step not in tried][: max(0, left)]
         # What is outside the documents is found by no other way of searching them.
-        return web if left == 1 or not open_steps else open_steps[0]
-    return open_steps[0] if open_steps else NOTHING
+        steps += [web] if situation.web else []
+    if situation.verdict is not CRAGVerdict.INCORRECT:
+        steps.append(REFINE)
+    return next((step for step in steps if step not in tried), NOTHING)
 
 
 def _widened() -> Correction:
@@ -142,6 +141,19 @@ def _shown(weights: SearchWeights) -> str:
     return f"keyword {weights.keyword:.2f}, semantic {weights.semantic:.2f}, graph {weights.graph:.2f}"
 
 
+def _japanese(correction: Correction) -> str:
+    """The detail of a correction for a question in Japanese."""
+    weights = correction.weights or BY_WORD
+    mix = f"キーワード {weights.keyword:.2f}、意味 {weights.semantic:.2f}、グラフ {weights.graph:.2f}"
+    widened = f"候補を{correction.widen}倍に広げ、文に分ける"
+    return {
+        CorrectiveActionKind.REFINE_KNOWLEDGE: widened if correction.widen > 1 else "質問に関わる文だけを残す",
+        CorrectiveActionKind.CHANGE_WEIGHTS: mix,
+        CorrectiveActionKind.DEEPEN_WALK: f"グラフを{correction.depth}歩たどる",
+        CorrectiveActionKind.WEB_SEARCH: "文書の外を探す",
+    }.get(correction.kind, correction.detail)
+
+
 # The rounds of one search
 
 
@@ -162,7 +174,8 @@ class Rounds:
     def next(self) -> Correction | None:
         """The next correction; None where the results answer, or nothing is left to try in the time that is left."""
         verdict = grade(state_score(self.best), self._settings.verify).relevance
-        if verdict is not CRAGVerdict.CORRECT and self._rewrites is None:
+        rounds = self._settings.verify.max_rounds
+        if rounds and verdict is not CRAGVerdict.CORRECT and self._rewrites is None:
             self._rewrites = self._ways_to_ask()
         situation = Situation(
             verdict=verdict,
@@ -174,7 +187,7 @@ class Rounds:
             web=self._web,
             tried=tuple(self._tried),
         )
-        correction = next_correction(situation, max_rounds=self._settings.verify.max_rounds)
+        correction = next_correction(situation, max_rounds=rounds)
         if correction.kind is CorrectiveActionKind.NONE:
             return None
         if time.monotonic() >= self.until:
@@ -208,7 +221,8 @@ class Rounds:
                 self.best = other
             else:
                 after = min(after, before)
-        action = CorrectiveAction(kind=correction.kind, detail=correction.detail, before=before, after=after)
+        detail = _japanese(correction) if self._first.asked.language == "ja" else correction.detail
+        action = CorrectiveAction(kind=correction.kind, detail=detail, before=before, after=after)
         self.best.actions = self._first.actions = [*self._first.actions, action]
         self._note.details["actions"] = [
             {"kind": action.kind.value, "detail": action.detail, "before": action.before, "after": action.after}

@@ -1,7 +1,7 @@
 """Judge on this machine: which passages bear on the question, and do they together hold its answer?
 
 A fact is answered where the best passage holds it. A relation or comparison is answered where that is so, or where
-every side has a passage that bears on the question. An overview is answered by several documents.
+every side has a passage that bears on the question. An overview is answered by several documents on its topic.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from hybridrag.protocols import Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
-from hybridrag.search.missing import say_missing, unseen_names
-from hybridrag.search.read import Read, mentions, read_all
+from hybridrag.search.missing import say_missing
+from hybridrag.search.read import Read, mentions, presence, read_all
 from hybridrag.types.queries import QueryType
 from hybridrag.types.results import Hit
 
@@ -19,7 +19,10 @@ READ = 5
 """Passages that are read: where the right one is among the first ten it mostly is among these, and each takes time."""
 
 BREADTH_SUFFICES = (0.0, 0.4, 0.6, 0.8)
-"""How likely an overview can be given from no document, from one, two, three or more."""
+"""How likely an overview can be given from no document on its topic, from one, two, three or more."""
+
+BEARS = 0.5
+"""A passage that shares no word with the topic, as in the other language, is on it from this relevance on."""
 
 
 class LocalJudge:
@@ -50,7 +53,8 @@ class LocalJudge:
         read = read_all(question, candidates)
         sufficient, reasons = _weigh(read, readings)
         relevance = tuple(reading.relevance for reading in readings)
-        return Ok(Judgement(relevance, sufficient, say_missing(read), reasons))
+        stretches = tuple((reading.start, reading.end) for reading in readings)
+        return Ok(Judgement(relevance, sufficient, say_missing(read), reasons, stretches))
 
     def _readings(self, question: Question, candidates: Sequence[Hit], timeout: float | None) -> list[Reading]:
         """One for each candidate: of those that nobody read, none is better than the worst that was read."""
@@ -67,7 +71,7 @@ class LocalJudge:
 def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
     """How likely the answer is there, and what that rests on."""
     if read.question.type is QueryType.GLOBAL:
-        return _weigh_overview(read)
+        return _weigh_overview(read, readings)
     best = max(reading.holds for reading in readings)
     reasons = {"best_passage": round(best, 4)}
     names = read.question.names
@@ -81,8 +85,14 @@ def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, fl
     return max(best, min(sides)), reasons
 
 
-def _weigh_overview(read: Read) -> tuple[float, dict[str, float]]:
-    documents = len({candidate.title or candidate.id for candidate in read.candidates})
-    named = not read.question.names or len(unseen_names(read)) < len(read.question.names)
-    breadth = BREADTH_SUFFICES[min(documents, len(BREADTH_SUFFICES) - 1)]
-    return breadth if named else breadth * BREADTH_SUFFICES[1], {"documents": float(documents)}
+def _weigh_overview(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
+    """By the documents on the topic; of a question that names none, all are."""
+    topic = read.question.terms if read.question.topic else ()
+    on_topic = {
+        candidate.title or candidate.id
+        for at, candidate in enumerate(read.candidates)
+        if not topic
+        or readings[at].relevance >= BEARS
+        or any(presence(topic, read.passages[at].terms, read.headings[at].terms))
+    }
+    return BREADTH_SUFFICES[min(len(on_topic), len(BREADTH_SUFFICES) - 1)], {"documents": float(len(on_topic))}

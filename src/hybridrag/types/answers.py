@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -40,9 +40,11 @@ class AnswerSentence(Model):
     """One statement of the answer, and the citations that carry it."""
 
     text: str
-    """The statement, without the numbers in brackets."""
+    """The statement, without the numbers in brackets; code and lists keep their lines."""
     citations: tuple[int, ...] = ()
     """The numbers of its citations; at least one for every statement that is given as an answer."""
+    about: str | None = None
+    """The side of a comparison, the step of a relation or the document of an overview that it is given for."""
 
 
 class ShortAnswer(Model):
@@ -78,6 +80,8 @@ class Answer(Model):
     """The whole answer to show, with citation numbers in brackets: "Orin Works was founded in 1987. [1]"."""
     short: ShortAnswer | None = None
     """The stretch that answers, where one passage holds the answer; None for overviews and abstentions."""
+    yes_no: Literal["yes", "no"] | None = None
+    """The answer to a question that asks for yes or no, where the documents say it in so many words."""
     sentences: tuple[AnswerSentence, ...] = ()
     """The same, statement by statement; empty when nothing is answered."""
     citations: tuple[Citation, ...] = ()
@@ -90,6 +94,8 @@ class Answer(Model):
     """Sentences that an LLM wrote and that were left out: the passages that they cite do not say them."""
     nearest: tuple[NearestPassage, ...] = ()
     """The passages nearest to the question, best first."""
+    language: str = "en"
+    """The language that it speaks in, the question's: `en` or `ja`."""
     confidence: Score = 0.0
     """The probability that the documents hold the answer."""
     generated_by: str = EXTRACTIVE

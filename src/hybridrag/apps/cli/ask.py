@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,21 @@ from hybridrag.apps.cli.query_options import query_fields, query_options
 
 READ = 10
 """Results that an answer is made from, unless --limit says otherwise."""
+
+_SAYS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "yes": "Yes",
+        "no": "No",
+        "nearest": "Nearest passages:",
+        "unsupported": "Left out, as the passages do not say it:",
+    },
+    "ja": {
+        "yes": "はい",
+        "no": "いいえ",
+        "nearest": "最も近い記述:",
+        "unsupported": "次の文は、引用元に書かれていないため省きました:",
+    },
+}
 
 
 @click.command()
@@ -39,16 +55,20 @@ def ask(*, text: str, index: Path | None, config: Path | None, as_json: bool, **
 
 
 def _print(answer: Answer) -> None:
-    if answer.short is not None:
-        click.echo(click.style(printable(answer.short.text), bold=True))
+    says = _SAYS.get(answer.language, _SAYS["en"])
+    short = ", ".join(filter(None, (says.get(answer.yes_no or ""), answer.short.text if answer.short else "")))
+    if short and short != answer.sentences[0].text:
+        click.echo(click.style(printable(short), bold=True))
         click.echo()
     click.echo(printable(answer.text))
     if answer.citations:
         click.echo()
     for citation in answer.citations:
         click.echo(printable(f"[{citation.number}] {_place(citation.sources, citation.result_id)}"))
+    for sentence in answer.unsupported:
+        click.echo(printable(f"\n{says['unsupported']} {sentence}"))
     if answer.abstained and answer.nearest:
-        click.echo("\nNearest passages:")
+        click.echo(f"\n{says['nearest']}")
         for near in answer.nearest:
             click.echo(printable(f"- {near.text}"))
             click.echo(printable(f"  {_place(near.sources, near.result_id)}"))
@@ -59,7 +79,6 @@ def _place(sources: Any, otherwise: str) -> str:
         return otherwise
     if sources.external_url:
         return f"{sources.external_url} (from the web)"
-    page = f", page {sources.page}" if sources.page else ""
-    line = f", line {sources.line_start}" if sources.line_start else ""
+    place = f", {sources.place}" if sources.place else ""
     headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
-    return f"{sources.file_name or sources.file_id}{page}{line}{headings}"
+    return f"{sources.shown_name or sources.file_name or sources.file_id}{place}{headings}"
