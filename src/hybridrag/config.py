@@ -361,9 +361,9 @@ class SearchSettings(Section):
     longer."""
     candidates_per_result: int = Field(default=2, ge=1, le=20)
     """How many times what is asked for they hand in at least, which counts where a page lies beyond `candidates`."""
-    min_relevance: Share = 0.3
-    """Results whose combined score is lower are left out, unless a query says otherwise. No candidate is reported lower
-    than 0.3."""
+    min_relevance: Share = 0.0
+    """Results that bear on the question with less probability are left out, unless a query says otherwise. At 0 weak
+    ones come last and none is lost; from 0.3 on, most of what remains bears on the question."""
     weights: WeightSettings = WeightSettings()
     walk: WalkSettings = WalkSettings()
     expand: bool = True

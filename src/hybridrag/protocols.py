@@ -178,8 +178,8 @@ class Question:
     """The idf of its terms in the corpus, as the language layer writes them; a term that no chunk has is there too."""
     is_statement: bool = False
     """Whether it states something instead of asking."""
-    has_topic: bool = True
-    """Whether an overview question says what of the whole is wanted."""
+    topic: tuple[str, ...] = ()
+    """The words by which an overview question says what of the whole is wanted; none where it wants all of it."""
     asks_what_it_is: bool = False
     """Whether it is one bare name, or asks who or what one name is."""
     asks_yes_no: bool = False
@@ -222,6 +222,8 @@ class Reranking:
     tokens: int = 0
     """As the service counts them; 0 for a local model."""
     cost: float = 0.0
+    matches: NDArray[np.float32] | None = field(default=None, compare=False)
+    """(candidates, tokens of the question): how well each candidate matches each token; None where it cannot tell."""
 
 
 @runtime_checkable
@@ -280,6 +282,8 @@ class Judgement:
     """What would have to be found, in words a user reads."""
     reasons: Mapping[str, float] = field(default_factory=dict)
     """What the judgement rests on, by name."""
+    stretches: tuple[tuple[int, int], ...] = ()
+    """For each candidate, where in its text it answers best; (0, 0) where nobody can tell. None at all is as good."""
 
 
 @runtime_checkable

@@ -25,7 +25,7 @@ from hybridrag.graph.community_views import (
     view_communities,
 )
 from hybridrag.graph.knowledge import KnowledgeGraph
-from hybridrag.graph.summarise import LONGEST_SHOWN, SHOWN_SENTENCES, Told, join_sentences, title_of
+from hybridrag.graph.summarise import SHOWN_SENTENCES, Told, join_sentences, title_of
 from hybridrag.protocols import EntityRow, ModelInfo, SentenceRow
 from hybridrag.stores.embedded.store import EmbeddedStore
 from hybridrag.testing.stores import DIMENSION, MODEL, make_vector
@@ -119,7 +119,8 @@ def test_every_sentence_is_cited_where_it_stands_and_names_a_key_entity(store: E
     for it in view.sentences:
         assert it.text == chunks[it.chunk_key].text[it.start : it.end]
         assert any(name in it.text for name in named(view))
-    assert view.summary == join_sentences([it.text for it in view.sentences[:SHOWN_SENTENCES]])
+    shown = sorted(view.sentences[:SHOWN_SENTENCES], key=lambda it: (it.chunk_key, it.start))
+    assert view.summary == join_sentences([it.text for it in shown])
     assert "Nobody" not in view.summary
     assert "誰も知らない" not in view.summary
 
@@ -146,12 +147,18 @@ def test_the_first_sentence_speaks_of_the_most_and_none_is_said_twice(store: Emb
     assert len(texts) == len(set(texts))
 
 
-def test_a_line_without_end_is_cut(store: EmbeddedStore) -> None:
-    put_marked(store, "log", ["{Alpha} {Beta} " + "0123456789 " * 500])
+@pytest.mark.parametrize(
+    "line",
+    ["# {Alpha} and {Beta}", "{Alpha} | {Beta} | 5.20 | solar.", "From: {Alpha} To: {Beta} Date: Tue, 7 October 2025.",
+     "Present: {Alpha} (chair), {Beta}.", "差出人：{Alpha}（管理担当） 宛先：{Beta}。",
+     ".{Alpha}, .{Beta} color: red; margin: 0;", "{Alpha} {Beta} " + "0123456789 " * 500],
+)  # fmt: skip
+def test_what_is_no_sentence_tells_nothing(store: EmbeddedStore, line: str) -> None:
+    # Summaries quoted headings, style sheets and the headers of mails.
+    put_marked(store, "log", [line, "- **{Alpha}** sold its yard to {Beta}."])
     update_communities(store, embed=CountingEmbedder())
     (view,) = everything(store)
-    (sentence,) = view.sentences
-    assert sentence.end - sentence.start == LONGEST_SHOWN
+    assert view.summary == "Alpha sold its yard to Beta."
 
 
 def test_a_weightier_community_comes_first(store: EmbeddedStore) -> None:
@@ -316,11 +323,15 @@ def test_a_written_summary_is_hidden_with_any_name_of_the_title_it_was_written_u
     put_marked(
         store, "open", ["{Anna} met {Bert}. Dinner was late.", "{Bert} saw {Anna} at the sea."], workspace="open"
     )
-    put_marked(store, "hidden", ["{Anna}, {Bert}, {Zorro}"], workspace="hidden")
+    put_marked(store, "hidden", ["{Anna} and {Bert} know {Zorro}."], workspace="hidden")
     update_communities(store, embed=CountingEmbedder(), write_summary=lambda title, _: f"All of {title}.")
     (view,) = everything(store)
     assert "Zorro" in view.summary
-    assert {it.text for it in view.sentences} == {"Anna met Bert.", "Bert saw Anna at the sea.", "Anna, Bert, Zorro"}
+    assert {it.text for it in view.sentences} == {
+        "Anna met Bert.",
+        "Bert saw Anna at the sea.",
+        "Anna and Bert know Zorro.",
+    }
     assert "Zorro" not in repr(everything(store, only("open")))
 
 
@@ -408,10 +419,10 @@ def test_before_an_update_nothing_that_is_gone_is_shown(store: EmbeddedStore) ->
 def test_before_an_update_a_new_file_shows_the_communities_that_it_names(store: EmbeddedStore) -> None:
     put_marked(store, "cameras", CAMERAS, workspace="one")
     update_communities(store, embed=CountingEmbedder())
-    put_marked(store, "more", ["{Sony} again."], workspace="two")
+    put_marked(store, "more", ["{Sony} opened again."], workspace="two")
     (view,) = everything(store, only("two"))
     assert named(view) == {"Sony"}
-    assert view.summary == "Sony again."
+    assert view.summary == "Sony opened again."
 
 
 NAMES = [f"Name{number:02}" for number in range(16)]

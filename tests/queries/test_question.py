@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hybridrag.queries.question import has_topic, read_question, weighed
+from hybridrag.queries.question import read_question, topic_words, weighed
 from hybridrag.queries.statement import is_statement
 from hybridrag.types.queries import Want
 
@@ -88,14 +88,14 @@ def test_other_questions_do_not(question: str) -> None:
      "主なテーマは何ですか", "What are the main themes of these documents?"],
 )  # fmt: skip
 def test_a_question_of_general_words_alone_has_no_topic(question: str) -> None:
-    assert not has_topic(question)
+    assert not topic_words(question)
 
 
 @pytest.mark.parametrize(
     "question", ["What are the main themes in the safety reports?", "汐見市の災害について概要を教えてください"]
 )
 def test_a_question_that_says_what_of_the_whole_is_wanted_has_a_topic(question: str) -> None:
-    assert has_topic(question)
+    assert topic_words(question)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hybridrag.search.highlight import ELLIPSIS, highlight_fragment
+from hybridrag.search.highlight import ELLIPSIS, best_stretch, highlight_fragment
 from hybridrag.types.results import Highlight
 from model_strategies import SETTINGS
 
@@ -216,3 +216,16 @@ def test_a_match_of_whole_characters_is_shown_between_whole_characters(
     assert left <= context
     assert right <= context
     assert len(highlight.fragment) <= max(length, end - start)
+
+
+def test_the_fragment_lies_where_most_different_words_of_the_question_stand() -> None:
+    text = "A limit is a limit. " + "Nothing else is said for a while here. " * 8 + "The rate limit of uploads is five."
+    matches = [(at, at + len(word)) for word in ("limit", "rate", "uploads") for at in places(text, word)]
+    found = highlight_fragment(text, matches, around=best_stretch(text, matches))
+    assert "The rate limit of uploads" in found.fragment
+    assert [found.fragment[it.start : it.end] for it in found.offsets] == ["rate", "limit", "uploads"]
+    assert best_stretch(text, []) is None
+
+
+def places(text: str, word: str) -> list[int]:
+    return [at for at in range(len(text)) if text.startswith(word, at)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from hybridrag.errors import ModelUnavailable
 from hybridrag.graph.recognise import recognise
@@ -16,7 +18,7 @@ from hybridrag.search.cache import QueryCache
 from hybridrag.search.duplicates import find_duplicates
 from hybridrag.search.parallel import Leg
 from hybridrag.search.record import Recorder
-from hybridrag.search.rerank_scores import add_reading, blend_reranking
+from hybridrag.search.rerank_scores import add_reading, blend_reranking, complement
 from hybridrag.steps import Step, StepState
 
 # Legs
@@ -185,31 +187,47 @@ def test_passages_whose_vectors_are_far_apart_are_not_compared() -> None:
 
 
 def test_what_a_model_reads_in_two_results_counts_by_how_sure_it_is() -> None:
-    plain = [False, False]
-    apart = add_reading([0.9, 0.8], [0.2, 0.8], share=0.4, linked=plain)
+    apart = add_reading([0.9, 0.8], [0.2, 0.8], share=0.4)
     assert apart == pytest.approx([0.9 - 0.4 * 2 * 1.386294 / 5, 0.8])
-    assert add_reading([0.9, 0.8], [0.5, 0.52], share=0.4, linked=plain)[0] > 0.8
-    assert add_reading([0.9, 0.8], [0.0001, 0.9999], share=0.4, linked=plain) == pytest.approx([0.1, 0.8])
+    assert add_reading([0.9, 0.8], [0.5, 0.52], share=0.4)[0] > 0.8
+    assert add_reading([0.9, 0.8], [0.0001, 0.9999], share=0.4) == pytest.approx([0.1, 0.8])
 
 
-def test_what_was_not_read_or_was_led_to_keeps_its_score() -> None:
-    assert add_reading([0.9, 0.8, 0.7], [0.01, None, 0.99], share=0.4, linked=[True, False, False]) == [0.9, 0.8, 0.7]
-    assert add_reading([0.9], [None], share=0.4, linked=[False]) == [0.9]
+def test_what_was_not_read_keeps_its_score() -> None:
+    assert add_reading([0.9, 0.8], [0.99, None], share=0.4) == [0.9, 0.8]
+    assert add_reading([0.9], [None], share=0.4) == [0.9]
 
 
 def test_own_and_reranked_scores_are_stretched_and_shared() -> None:
-    assert blend_reranking([1.0, 0.9], [0.2, 0.8], share=0.5, linked=[False, False]) == [0.5, 0.5]
-    assert blend_reranking([1.0, 0.5, 0.0], [0.0, 0.5, 1.0], share=0.0, linked=[False] * 3) == [1.0, 0.5, 0.0]
-    assert blend_reranking([1.0, 0.0], [0.1, 0.9], share=1.0, linked=[False, False]) == [0.0, 1.0]
-
-
-def test_what_another_result_led_to_is_never_lowered() -> None:
-    own = blend_reranking([1.0, 0.8, 0.0], [1.0, 0.0, 0.5], share=0.5, linked=[False, True, False])
-    assert own[1] == pytest.approx(0.8)
-    assert blend_reranking([1.0, 0.8, 0.0], [1.0, 0.0, 0.5], share=0.5, linked=[False] * 3)[1] == pytest.approx(0.4)
+    assert blend_reranking([1.0, 0.9], [0.2, 0.8], share=0.5) == [0.5, 0.5]
+    assert blend_reranking([1.0, 0.5, 0.0], [0.0, 0.5, 1.0], share=0.0) == [1.0, 0.5, 0.0]
+    assert blend_reranking([1.0, 0.0], [0.1, 0.9], share=1.0) == [0.0, 1.0]
 
 
 def test_what_the_reranker_did_not_look_at_keeps_its_score() -> None:
-    assert blend_reranking([1.0, 0.5, 0.0], [None, None, None], share=0.5, linked=[False] * 3) == [1.0, 0.5, 0.0]
-    assert blend_reranking([1.0, 0.5, 0.0], [0.3, None, 0.9], share=0.5, linked=[False] * 3)[1] == 0.5
-    assert blend_reranking([], [], share=0.5, linked=[]) == []
+    assert blend_reranking([1.0, 0.5, 0.0], [None, None, None], share=0.5) == [1.0, 0.5, 0.0]
+    assert blend_reranking([1.0, 0.5, 0.0], [0.3, None, 0.9], share=0.5)[1] == 0.5
+    assert blend_reranking([], [], share=0.5) == []
+
+
+# Results that complement each other
+
+
+def matching(*rows: Sequence[float]) -> NDArray[np.float32]:
+    return np.array(rows, dtype=np.float32)
+
+
+def test_a_result_on_the_other_half_of_the_question_comes_before_one_more_on_the_first() -> None:
+    # "When is the fair and what does a stall cost?": two results on the date, one on the price.
+    found = matching([0.9, 0.3], [0.9, 0.3], [0.3, 0.8])
+    assert complement([0, 1, 2], [1.0, 0.8, 0.7], found) == [0, 2, 1]
+
+
+def test_a_much_better_result_is_not_passed_for_what_another_adds() -> None:
+    found = matching([0.9, 0.3], [0.9, 0.3], [0.3, 0.8])
+    assert complement([0, 1, 2], [1.0, 0.9, 0.1], found) == [0, 1, 2]
+    assert complement([2, 0, 1], [0.5, 0.4, 0.9], found)[0] == 2
+
+
+def test_results_that_match_every_word_alike_keep_their_order() -> None:
+    assert complement([1, 0], [0.2, 0.9], matching([0.5, 0.5], [0.5, 0.5])) == [1, 0]

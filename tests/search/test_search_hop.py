@@ -11,10 +11,9 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.linker import TitleLinker
-from hybridrag.graph.names import name_key
 from hybridrag.search.blend import blend, own_scores, seed_weights
-from hybridrag.search.hop import WALK, Seed, find_seeds, hop, seeds_by_name
-from hybridrag.search.named import find_named, named_first
+from hybridrag.search.hop import WALK, Seed, find_seeds, hop
+from hybridrag.search.named import named_first
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
 from hybridrag.types.results import Hit
@@ -86,23 +85,6 @@ def test_what_a_chunk_names_first_is_told_by_where_it_stands(engine: Engine, key
     assert hidden == {}
 
 
-def test_a_name_that_is_no_title_seeds_the_chunks_that_begin_with_it(engine: Engine, keys: dict[str, int]) -> None:
-    store = engine._store
-    other = SearchFilters(workspace_ids=("other",))
-
-    def seeds(seeds: list[Seed], filters: SearchFilters) -> list[Seed]:
-        named = find_named(store.graph, TitleLinker(), ["Elvira Quist"], name_key=name_key, filters=filters)
-        return seeds_by_name(
-            store.graph, store.communities, TitleLinker(), named, seeds, rarity={"elvira": 6.0}, filters=filters
-        )
-
-    (seed,) = seeds([], other)
-    assert (seed.chunk_key, seed.alias, seed.by_name) == (keys["secret.txt"], "Elvira Quist", True)
-    assert seed.weight == pytest.approx(1.0)
-    # A name that led to a title needs no other chunk.
-    assert seeds([Seed(keys["quist.md"], "elvira quist", 1.0, ambiguous=False)], other) == []
-
-
 def test_a_name_that_the_question_holds_leads_less(engine: Engine, keys: dict[str, int]) -> None:
     graph = engine._store.graph
     norrhamn = graph.entity_keys(["norrhamn"])["norrhamn"]
@@ -131,12 +113,6 @@ def test_chunks_of_one_name_share_it() -> None:
     assert own_scores(base, seeds)[2] == pytest.approx(0.5 + 0.5 / math.sqrt(2))
 
 
-def test_half_of_what_a_name_adds_depends_on_the_chunk_itself() -> None:
-    seed = Seed(1, "x", 0.8, ambiguous=False, by_name=True)
-    assert seed_weights({1: 0.5}, [seed]) == pytest.approx({1: 0.8 * 0.75})
-    assert seed_weights({}, [seed]) == pytest.approx({1: 0.4})
-
-
 def test_a_path_is_worth_its_share_of_the_best_own_score() -> None:
     base = {1: 1.0, 2: 0.9}
     hits = [
@@ -150,4 +126,4 @@ def test_a_path_is_worth_its_share_of_the_best_own_score() -> None:
     assert [hit.key for hit in found] == [1, 3, 2]
     # 0.75 of the best own score of 2.0, less the share that words or meaning of its own would have added.
     assert found[1].order == pytest.approx(0.75 * 0.8 * 2.0)
-    assert (found[1].path, found[1].reached_by_link) == (("y",), True)
+    assert found[1].path == ("y",)

@@ -9,7 +9,7 @@ import pytest
 from hybridrag.config import load_settings
 from hybridrag.engine import Engine
 from hybridrag.graph.community_views import view_communities
-from hybridrag.queries.question import has_topic
+from hybridrag.queries.question import topic_words
 from hybridrag.search.themes import search_themes, theme_keys
 from hybridrag.testing.embedders import HashEmbedder
 from hybridrag.types.queries import SearchFilters
@@ -108,9 +108,7 @@ def themes(engine: Engine, question: str, *, filters: SearchFilters | None, limi
     vector = HashEmbedder().embed_query(question).pooled[0]
     views = view_communities(store, theme_keys(store.communities, vector, filters=filters), filters=filters)
     base = {key: (1 + cosine) / 2 for key, cosine in store.search_vector(vector, 100, filters=filters)}
-    return search_themes(
-        store, vector, list(views.values()), base, has_topic=has_topic(question), filters=filters, limit=limit
-    )
+    return search_themes(store, list(views.values()), base, about=topic_words(question), filters=filters, limit=limit)
 
 
 DEFAULT = SearchFilters(workspace_ids=("default",))
@@ -192,4 +190,4 @@ def test_one_document_has_its_own_themes(engine: Engine) -> None:
     assert len([hit for hit in themes(engine, "What is it all about?", filters=only) if hit.key]) == 1
     vector = HashEmbedder().embed_query("stands here").pooled[0]
     ((key, _),) = engine._store.search_vector(vector, 5, filters=only)
-    assert [hit.key for hit in search_themes(engine._store, vector, [], {key: 1.0}, filters=only)] == [key]
+    assert [hit.key for hit in search_themes(engine._store, [], {key: 1.0}, filters=only)] == [key]

@@ -52,6 +52,21 @@ def test_a_date_that_the_question_holds_itself_is_no_answer() -> None:
     assert not matched("When did Orin move after the fire of 1987?", "Orin moved after the fire of 1987.").matched
 
 
+def test_what_is_expected_and_missing_is_said_in_the_language_of_the_question() -> None:
+    for question in ("オリンの創業はいつですか", "オリン社とベル社の違いは何ですか", "全体の概要を教えてください"):
+        found = matched(question, "これは別の話である。")
+        assert not any(letter.isascii() and letter.isalpha() for letter in "".join((found.expected, *found.missing)))
+
+
+def test_a_name_may_be_written_otherwise_in_another_language() -> None:
+    # A question on Hakodate was told that nothing speaks of it, beside a first result on 函館.
+    question = read_question("When was the port of Hakodate opened?")
+    japanese = Hit(id="1", text="函館の港は1859年に開かれた。", score=0.5, language="ja")
+    english = Hit(id="2", text="The port of Otaru was opened in 1899.", score=0.5, language="en")
+    assert not any("Hakodate" in line for line in say_missing(read_all(question, [english, japanese])))
+    assert any("Hakodate" in line for line in say_missing(read_all(question, [english])))
+
+
 def test_a_comparison_needs_both_sides() -> None:
     question = "What is the difference between Orin Works and Vell Brothers?"
     one = matched(question, "Orin Works makes clocks.")

@@ -94,7 +94,7 @@ TUNE_KNOBS: tuple[TuneKnob, ...] = (
     _knob("rerank.read_blend", 0.0, 0.2, 0.4, 0.6, 0.8),
     _knob("search.expand", True, False),
     _knob("search.min_confidence", 0.5, 0.6, 0.7),
-    _knob("search.min_relevance", 0.0, 0.3, 0.4, 0.5, 0.6, usual=False),
+    _knob("search.min_relevance", 0.0, 0.05, 0.1, 0.2, 0.3, 0.5, usual=False),
     TuneKnob(
         "verify.bounds",
         tuple(

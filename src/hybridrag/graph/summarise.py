@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybridrag.graph.names import is_japanese
-from hybridrag.language.graphemes import snap_to_grapheme
 from hybridrag.language.sentences import sentences
 from hybridrag.protocols import EntityRow, Keys, SentenceRow, StoreWithCommunities
 from hybridrag.types.graph import EntityType
@@ -39,23 +39,26 @@ COVERED_AGAIN = 0.5
 """An entity counts this much less each time that a sentence speaks of it, so that the next one speaks of another."""
 
 LEAST_GAIN = 0.1
-"""A sentence that adds less than this share of what the first one told is not worth reading."""
+"""A chunk that adds less than this share of what the first one told is not worth reading."""
 
-SHORTEST = 20
-SHORTEST_JAPANESE = 10
+LEAST_SENTENCE = 0.25
+"""The same for a sentence: it would be about something else."""
+
+SHORTEST = 10
+SHORTEST_JAPANESE = 6
 LONGEST = 300
 """Characters of a sentence that reads well by itself."""
-
-LONGEST_SHOWN = 500
-"""A table row or a log without stops is cut here."""
 
 ALIKE = 0.6
 """Share of letter pairs that two sentences have in common from which on they say the same."""
 
-FRAGMENT = 0.5
-"""How much a heading, a list item or a stub counts against a sentence."""
-
-_ENDS = tuple(".!?。！？」』”\"')）…")
+_ENDS = tuple(".!?。！？")
+_CLOSING = "」』”\"')）*_ "
+"""What may stand after the stop."""
+_LABEL = re.compile(r"[#|]|(?:[^\s:：]{1,20}[ ]?){1,3}[:：]\s*\S")
+"""How headings, table rows, mail headers and lists of attendants begin: "Present: ...", "差出人：..."."""
+_BULLET = re.compile(r"^(?:[-*•]\s+|[■・※]\s*|\d{1,2}[.)、]\s*)")
+_EMPHASIS = re.compile(r"\*\*|__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,12 @@ class Told:
 
     @property
     def summary(self) -> str:
-        """The most telling sentences, as one text.
+        """The most telling sentences as one text, in the order in which they are read.
 
         ["Sony makes cameras.", "Nikon does too."] -> "Sony makes cameras. Nikon does too."
         """
-        return join_sentences([text for _, text in self.sentences[:SHOWN_SENTENCES]])
+        shown = sorted(self.sentences[:SHOWN_SENTENCES], key=lambda it: (it[0].chunk_key, it[0].start))
+        return join_sentences([text for _, text in shown])
 
     @property
     def chunk_keys(self) -> list[int]:
@@ -86,13 +90,13 @@ class Told:
 
 
 def join_sentences(texts: Sequence[str]) -> str:
-    """Sentences as one text: with spaces between them, but for Japanese ones.
+    """Sentences as one text, without marks of lists and emphasis: with spaces between them, but for Japanese ones.
 
-    ["東京は首都だ。", "人口が多い。"] -> "東京は首都だ。人口が多い。"
+    ["- **東京**は首都だ。", "人口が多い。"] -> "東京は首都だ。人口が多い。"
     """
     joined = ""
     for text in texts:
-        line = " ".join(text.split())
+        line = _BULLET.sub("", _EMPHASIS.sub("", " ".join(text.split())))
         gap = "" if not joined or (is_japanese(joined[-2:]) and is_japanese(line[:2])) else " "
         joined += gap + line
     return joined
@@ -183,7 +187,7 @@ def _choose_chunks(
         return []
     keys = np.array(chunks, dtype=np.int64)
     spoken = np.stack([_holds(mentioned.get(entity), keys) for entity, _ in listed], axis=1)
-    return [chunks[place] for place in _cover(spoken, np.ones(len(chunks)), _weights(listed), CHUNKS)]
+    return [chunks[place] for place in _cover(spoken, _weights(listed), CHUNKS, LEAST_GAIN)]
 
 
 def _holds(ascending: Keys | None, keys: Keys) -> NDArray[np.bool_]:
@@ -194,18 +198,16 @@ def _holds(ascending: Keys | None, keys: Keys) -> NDArray[np.bool_]:
     return np.asarray(found, dtype=bool)
 
 
-def _cover(
-    spoken: NDArray[np.bool_], quality: NDArray[np.float64], weights: NDArray[np.float64], limit: int
-) -> list[int]:
+def _cover(spoken: NDArray[np.bool_], weights: NDArray[np.float64], limit: int, least: float) -> list[int]:
     """Rows that together cover the most weight, greedily; of equal rows the first."""
     left = weights.copy()
-    free = quality.copy()
+    free = np.ones(len(spoken))
     rows: list[int] = []
     first = 0.0
-    while len(rows) < min(limit, len(quality)):
+    while len(rows) < min(limit, len(spoken)):
         gains = (spoken @ left) * free
         best = int(np.argmax(gains))
-        if gains[best] <= LEAST_GAIN * first:
+        if gains[best] <= least * first:
             break
         first = first or float(gains[best])
         rows.append(best)
@@ -229,7 +231,7 @@ class _Sentences:
                     chunk_.text[start:end],
                     {entity for first, last, entity in places.get(key, ()) if start <= first and last <= end},
                 )
-                for start, end in _spans(chunk_.text)
+                for start, end in sentences(chunk_.text)
             ]
 
     def choose(
@@ -240,14 +242,13 @@ class _Sentences:
         lines: dict[str, tuple[SentenceRow, str, set[int]]] = {}
         for chunk in chunk_keys:
             for row, text, said in self._spans.get(chunk, ()):
-                if said.intersection(wanted):
+                if said.intersection(wanted) and _is_sentence(text):
                     lines.setdefault(" ".join(text.casefold().split()), (row, text, said))
         if not lines:
             return ()
         kept = list(lines.values())
         spoken = np.array([[entity in said for entity in wanted] for _, _, said in kept], dtype=bool)
-        quality = np.array([_reads_well(text) for _, text, _ in kept])
-        places = _cover(spoken, quality, _weights(listed), 2 * SENTENCES)
+        places = _cover(spoken, _weights(listed), 2 * SENTENCES, LEAST_SENTENCE)
         return tuple(_not_alike([kept[place][:2] for place in places])[:SENTENCES])
 
 
@@ -264,16 +265,9 @@ def _not_alike(lines: Sequence[tuple[SentenceRow, str]]) -> list[tuple[SentenceR
     return kept
 
 
-def _spans(text: str) -> list[tuple[int, int]]:
-    """The sentences of a text, none longer than is shown."""
-    return [
-        (start, end if end - start <= LONGEST_SHOWN else snap_to_grapheme(text, start + LONGEST_SHOWN))
-        for start, end in sentences(text)
-    ]
-
-
-def _reads_well(text: str) -> float:
-    """How well a sentence reads by itself, 0-1: not cut short, not endless."""
-    shortest = SHORTEST_JAPANESE if is_japanese(text) else SHORTEST
-    whole = len(text) >= shortest and text.endswith(_ENDS)
-    return (1.0 if whole else FRAGMENT) * min(1.0, LONGEST / len(text))
+def _is_sentence(text: str) -> bool:
+    """Whether a text reads by itself: no heading, table row, mail header, script, style sheet or stub."""
+    line = _BULLET.sub("", _EMPHASIS.sub("", text.strip()))
+    shortest = SHORTEST_JAPANESE if is_japanese(line) else SHORTEST
+    ends = line.rstrip(_CLOSING).endswith(_ENDS)
+    return shortest <= len(line) <= LONGEST and ends and "|" not in line and not _LABEL.match(line)

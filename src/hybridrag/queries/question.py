@@ -64,7 +64,7 @@ def read_question(
         names=tuple(_name(name) for name in found.extracted_entities),
         terms=terms,
         is_statement=is_statement(text),
-        has_topic=has_topic(text),
+        topic=topic_words(text),
         asks_what_it_is=_asks_what_it_is(text, found),
         asks_yes_no=asks_yes_no(text),
         operators=operators,
@@ -77,13 +77,13 @@ def weighed(question: Question, rarity: Mapping[str, float]) -> Question:
     return replace(question, rarity=rarity, weights=tuple(_weight(term, rarity) for term in question.terms))
 
 
-def has_topic(text: str) -> bool:
-    """Whether a question about the whole says what of it is wanted.
+def topic_words(text: str) -> tuple[str, ...]:
+    """The words that say what of the whole a question wants; none where it wants all of it.
 
-    "What are the main risks?" -> True; "Summarise the meeting." -> False; 「全体をまとめてください」 -> False
+    "What are the main risks?" -> risks; "Summarise the meeting." -> (); 「全体をまとめてください」 -> ()
     """
     general = english("general") | japanese("general")
-    return any(word.casefold() not in general for word in keywords(text))
+    return tuple(word.casefold() for word in keywords(text) if word.casefold() not in general)
 
 
 def _asks_what_it_is(text: str, classification: QueryClassification) -> bool:

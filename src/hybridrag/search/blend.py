@@ -14,14 +14,6 @@ from hybridrag.search.hop import WALK, Seed
 from hybridrag.types.queries import SearchWeights
 from hybridrag.types.results import Hit
 
-LOWEST_SHOWN = 0.3
-"""What the weakest candidate is reported as: every candidate was in the first hundred of some search, and the default
-`minRelevance` is there to be raised, not to hide them by a scale."""
-
-BY_NAME_SHARE = 0.5
-"""How much of a seed that is no title depends on whether the chunk itself bears on the question: with none, any
-chunk that begins with a common term came first; with all, chains without titles lost their start."""
-
 
 def stretched(scores: Mapping[int, float]) -> dict[int, float]:
     """Scores stretched over 0-1, so that two searches can be added up; equal ones are all 1.
@@ -76,15 +68,10 @@ def seed_weights(base: Mapping[int, float], seeds: Sequence[Seed]) -> dict[int, 
     for named in bearers.values():
         named.sort(key=lambda seed: (-base.get(seed.chunk_key, 0.0), seed.chunk_key))
         for place, seed in enumerate(named, start=1):
-            weight = seed.weight * _fit(seed, base.get(seed.chunk_key, 0.0), place)
+            fits = base.get(seed.chunk_key, 0.0) / math.sqrt(place) if seed.ambiguous else 1.0
+            weight = seed.weight * fits
             weights[seed.chunk_key] = max(weights.get(seed.chunk_key, 0.0), weight)
     return weights
-
-
-def _fit(seed: Seed, own: float, place: int) -> float:
-    if seed.ambiguous:
-        return own / math.sqrt(place)
-    return 1 - BY_NAME_SHARE + BY_NAME_SHARE * own if seed.by_name else 1.0
 
 
 def blend(hits: Sequence[Hit], base: Mapping[int, float], *, own_share: float = WALK.own_share) -> list[Hit]:
@@ -105,16 +92,12 @@ def blend(hits: Sequence[Hit], base: Mapping[int, float], *, own_share: float = 
         trail = peak * strength * (1 - own_share + own_share * base.get(hit.key, 0.0))
         reached = trail > own[hit.key]
         score = max(own[hit.key], trail)
-        shown = LOWEST_SHOWN + (1 - LOWEST_SHOWN) * score / (1 + score)
         blended.append(
             replace(
                 hit,
                 order=score,
-                combined=shown,
-                score=shown,
                 scores={**hit.scores, "base": base.get(hit.key, 0.0)},
                 path=hit.path if reached else tuple(filter(None, (str(hit.details.get("named", "")),))),
-                reached_by_link=reached,
             )
         )
     return sorted(blended, key=lambda hit: (-hit.order, hit.key))

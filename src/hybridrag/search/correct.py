@@ -141,6 +141,19 @@ def _shown(weights: SearchWeights) -> str:
     return f"keyword {weights.keyword:.2f}, semantic {weights.semantic:.2f}, graph {weights.graph:.2f}"
 
 
+def _japanese(correction: Correction) -> str:
+    """The detail of a correction for a question in Japanese."""
+    weights = correction.weights or BY_WORD
+    mix = f"キーワード {weights.keyword:.2f}、意味 {weights.semantic:.2f}、グラフ {weights.graph:.2f}"
+    widened = f"候補を{correction.widen}倍に広げ、文に分ける"
+    return {
+        CorrectiveActionKind.REFINE_KNOWLEDGE: widened if correction.widen > 1 else "質問に関わる文だけを残す",
+        CorrectiveActionKind.CHANGE_WEIGHTS: mix,
+        CorrectiveActionKind.DEEPEN_WALK: f"グラフを{correction.depth}歩たどる",
+        CorrectiveActionKind.WEB_SEARCH: "文書の外を探す",
+    }.get(correction.kind, correction.detail)
+
+
 # The rounds of one search
 
 
@@ -208,7 +221,8 @@ class Rounds:
                 self.best = other
             else:
                 after = min(after, before)
-        action = CorrectiveAction(kind=correction.kind, detail=correction.detail, before=before, after=after)
+        detail = _japanese(correction) if self._first.asked.language == "ja" else correction.detail
+        action = CorrectiveAction(kind=correction.kind, detail=detail, before=before, after=after)
         self.best.actions = self._first.actions = [*self._first.actions, action]
         self._note.details["actions"] = [
             {"kind": action.kind.value, "detail": action.detail, "before": action.before, "after": action.after}

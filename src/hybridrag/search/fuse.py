@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from hybridrag.config import SearchSettings
 from hybridrag.errors import InvalidInput
-from hybridrag.search.blend import LOWEST_SHOWN, blend
+from hybridrag.search.blend import blend
 from hybridrag.search.state import SearchState
 from hybridrag.steps import Step
 from hybridrag.types.queries import SINGLE_STRATEGIES, RRFConfig, SearchStrategy, SearchWeights
@@ -157,7 +157,6 @@ def rank(state: SearchState, settings: SearchSettings) -> None:
         chunks = {name: [hit for hit in hits if hit.key] for name, hits in state.rankings.items()}
         if settings.fusion == "rrf":
             hits = fuse({name: chunks[name] for name in state.metrics}, state.weights, settings.rrf_k)
-            hits = [replace(hit, reached_by_link="trail" in hit.scores and len(hit.ranks) == 1) for hit in hits]
         else:
             found = merged(chunks)
             if set(state.enabled) == {SearchStrategy.GRAPH}:
@@ -177,29 +176,20 @@ def rank(state: SearchState, settings: SearchSettings) -> None:
 
 
 def _covering(hits: list[Hit], themes: Sequence[Hit]) -> list[Hit]:
-    """For a question about the whole, first what covers its themes, then the rest below."""
-    if not themes:
-        return hits
+    """For a question about the whole, first what covers its themes, each adding most to those before; then the rest."""
     known = {hit.id: hit for hit in hits}
     first = [
-        replace(known.get(hit.id, hit), order=1.0 + theme, combined=_shown(theme), score=_shown(theme), path=hit.path)
-        for hit, theme in sorted(((hit, hit.scores["theme"]) for hit in themes), key=lambda pair: -pair[1])
+        replace(known.get(hit.id, hit), order=1.0 + hit.scores["theme"], path=hit.path)
+        for hit in sorted(themes, key=lambda hit: -hit.scores["theme"])
     ]
     chosen = {hit.id for hit in first}
-    below = min(hit.combined for hit in first) - LOWEST_SHOWN
-    lowered = [(hit, LOWEST_SHOWN + below * (hit.combined - LOWEST_SHOWN)) for hit in hits if hit.id not in chosen]
-    return first + [replace(hit, combined=combined, score=combined) for hit, combined in lowered]
-
-
-def _shown(score: float) -> float:
-    return LOWEST_SHOWN + (1 - LOWEST_SHOWN) * score
+    return first + [hit for hit in hits if hit.id not in chosen]
 
 
 def _with_entities(hits: list[Hit], entities: Sequence[Hit]) -> list[Hit]:
     """With what is named beside the best chunk about it, where the question is about just that."""
-    order, shown = (hits[0].order, hits[0].combined) if hits else (1.0, 1.0)
-    beside = [replace(hit, order=order, combined=shown, score=shown, reached_by_link=True) for hit in entities]
-    return hits[:1] + beside + hits[1:]
+    order = hits[0].order if hits else 1.0
+    return hits[:1] + [replace(hit, order=order) for hit in entities] + hits[1:]
 
 
 def matches_first(state: SearchState) -> None:

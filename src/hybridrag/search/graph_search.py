@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hybridrag.config import WalkSettings
 from hybridrag.graph.community_views import view_communities
@@ -12,12 +13,12 @@ from hybridrag.graph.names import name_key
 from hybridrag.protocols import Linker, Question, StoreWithCommunities
 from hybridrag.search.blend import own_scores, seed_weights
 from hybridrag.search.entity_hits import search_entities
-from hybridrag.search.hop import Seed, Trail, find_seeds, hop, seeds_by_name
+from hybridrag.search.hop import Seed, Trail, find_seeds, hop
 from hybridrag.search.named import Named, find_named
-from hybridrag.search.relate import search_relations
 from hybridrag.search.state import SearchState
 from hybridrag.search.themes import search_themes, theme_keys
 from hybridrag.types.base import Float32Array
+from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.queries import QueryType, SearchFilters
 from hybridrag.types.results import Hit
 
@@ -28,14 +29,15 @@ class GraphStart:
 
     seeds: tuple[Seed, ...] = ()
     named: tuple[Named, ...] = ()
-    related: tuple[Hit, ...] = ()
-    """Chunks that say how what is named relates."""
     entities: tuple[Hit, ...] = ()
     """What is named, as results of its own, where the question is about just that."""
 
 
 NAMED_FOR_FACTS = 0.25
 """How much being named counts where one fact is asked for: the page with the name need not be the one that tells it."""
+
+FURTHER = " > "
+"""Between the names of a trail of several steps."""
 
 FIRST_SHARE = 0.5
 """What a title adds to the first chunk of its document at least: it says what the whole is about."""
@@ -51,25 +53,15 @@ class GraphSearch:
 
     def start(self, state: SearchState) -> GraphStart:
         """What needs the question alone; runs beside the other searches."""
-        graph, plan, filters = self._store.graph, state.plan, state.query.filters
-        text = state.question.text
+        graph, filters, text = self._store.graph, state.query.filters, state.question.text
         with self._store.snapshot():
             rarity = self._rarity(text)
             seeds = find_seeds(graph, self._linker, text, rarity=rarity, filters=filters)
             names = dict.fromkeys([name.text for name in state.question.names] + [name.text for name in state.names])
             named = find_named(graph, self._linker, list(names), name_key=name_key, filters=filters)
-            related: list[Hit] = []
-            if plan.type is QueryType.RELATIONSHIP:
-                # For a fact, a chunk that begins with a name is no better than its words: it did harm there.
-                communities = self._store.communities
-                seeds += seeds_by_name(
-                    graph, communities, self._linker, named, seeds, rarity=rarity, filters=filters, walk=self._walk
-                )
-                hint = state.question.hint
-                related = search_relations(self._store, named, text, hint=hint, filters=filters, limit=plan.candidates)
             about_it = state.question.asks_what_it_is
             entities = search_entities(self._store, named, filters=filters) if about_it else []
-        return GraphStart(tuple(seeds), tuple(named), tuple(related), tuple(entities))
+        return GraphStart(tuple(seeds), tuple(named), tuple(entities))
 
     def follow(self, state: SearchState, start: GraphStart) -> list[Hit]:
         """What starts from the chunks that words and meaning found: hits scored by `seed` and `trail`, or by `theme`.
@@ -90,8 +82,8 @@ class GraphSearch:
             trails = self._hop(own, asked, filters)
             for _ in range(plan.hops - 1):
                 trails = self._further(trails, own, asked, filters)
-            trails = _with_related(trails, start.related)
-        return _hits(base, seeds, trails, start.related, share=share, named_share=named_share)
+            hits = _hits(base, seeds, trails, (), share=share, named_share=named_share)
+            return self._with_origins(hits, trails, start, filters)
 
     def _spread(self, seeds: Sequence[Seed], base: Mapping[int, float]) -> tuple[Seed, ...]:
         """The seeds, each on the chunks of its document that fit the question, the best fitting first.
@@ -125,26 +117,55 @@ class GraphSearch:
         joined = dict(trails)
         for key, trail in more.items():
             before = trails.get(trail.source_key)
-            via = f"{before.via} > {trail.via}" if before else trail.via
+            via = FURTHER.join([before.via, trail.via]) if before else trail.via
             strength = trail.strength * (before.strength if before else 1.0)
             if key not in joined or strength > joined[key].strength:
                 joined[key] = Trail(trail.source_key, via, strength)
         return joined
 
+    def _with_origins(
+        self, hits: list[Hit], trails: Mapping[int, Trail], start: GraphStart, filters: SearchFilters
+    ) -> list[Hit]:
+        """The hits with the entities that led to them, and the path of a trail with where it began."""
+        led = {hit.key: trails[hit.key] for hit in hits if hit.key in trails}
+        chunks = self._store.chunks_by_key(sorted({trail.source_key for trail in led.values()}), filters=filters)
+        files = {file_id: self._store.file(file_id) for file_id in {chunk.file_id for chunk in chunks.values()}}
+        begins = {key: _title(chunk, files[chunk.file_id]) for key, chunk in chunks.items()}
+        begins |= {seed.chunk_key: seed.alias for seed in start.seeds}
+        by = {key: [trail.entity_key] for key, trail in led.items() if trail.entity_key}
+        for named in start.named:
+            for key in dict.fromkeys([*named.titled, *named.mentioned]):
+                by.setdefault(key, []).extend(named.entity_keys)
+        ids = self._store.graph.entity_ids(sorted({entity for keys in by.values() for entity in keys}))
+        return [
+            replace(
+                hit,
+                path=tuple(dict.fromkeys(filter(None, (_begin(led.get(hit.key), begins), *hit.path)))),
+                entity_ids=tuple(dict.fromkeys(ids[entity] for entity in by.get(hit.key, ()) if entity in ids)),
+            )
+            for hit in hits
+        ]
+
     def _themes(
         self, question: Question, base: Mapping[int, float], vector: Float32Array, filters: SearchFilters
     ) -> list[Hit]:
-        communities = self._store.communities
-        keys = theme_keys(communities, vector, filters=filters)
+        keys = theme_keys(self._store.communities, vector, filters=filters)
         views = view_communities(self._store, keys, filters=filters)
-        return search_themes(
-            self._store, vector, list(views.values()), base, has_topic=question.has_topic, filters=filters
-        )
+        return search_themes(self._store, list(views.values()), base, about=question.topic, filters=filters)
 
     def _rarity(self, text: str) -> dict[str, float]:
         total = max(1, self._store.chunk_count())
         counts = self._store.graph.probe_frequency(sorted(self._linker.probe_terms(text)))
         return {term: math.log((total + 1) / (count + 0.5)) for term, count in counts.items()}
+
+
+def _begin(trail: Trail | None, begins: Mapping[int, str]) -> str:
+    return begins.get(trail.source_key, "") if trail else ""
+
+
+def _title(chunk: Chunk, file: FileInfo | None) -> str:
+    """What a chunk is of, in a few words."""
+    return ((file.title or Path(file.name).stem) if file else "") or (chunk.headings[-1] if chunk.headings else "")
 
 
 def _hits(
@@ -171,17 +192,8 @@ def _hits(
             scores["trail"] = share * trail.strength
         score = min(1.0, max(scores.values(), default=0.0))
         scores["graph"] = score
-        path = hit.path if theme is not None and hit else (trail.via if trail else names[key],)
+        path = hit.path if theme is not None and hit else (*trail.via.split(FURTHER),) if trail else (names[key],)
         details = {**(hit.details if hit else {}), "named": names.get(key, "")}
         made = replace(hit or Hit(""), id=str(key), key=key, score=score, scores=scores, path=path, details=details)
         hits.append(made)
     return hits
-
-
-def _with_related(trails: Mapping[int, Trail], related: Sequence[Hit]) -> dict[int, Trail]:
-    """The trails with the chunks that state the relation itself; the stronger reason counts."""
-    joined = dict(trails)
-    for hit in related:
-        if hit.key not in joined or hit.score > joined[hit.key].strength:
-            joined[hit.key] = Trail(0, " > ".join(hit.path), hit.score)
-    return joined

@@ -16,29 +16,47 @@ def highlight_fragment(
     text: str,
     matches: Sequence[tuple[int, int]],
     *,
+    around: tuple[int, int] | None = None,
     field: str = "text",
     context: int = CONTEXT_CHARACTERS,
     max_length: int = MAX_FRAGMENT_CHARACTERS,
 ) -> Highlight:
-    """A fragment of `text` around the first match, with the offsets of every match that lies within it.
+    """A fragment of `text` around the first match, or around the stretch `around`, with the offsets of all within it.
 
     ("The limit is 5.", [(4, 9)], context=4) -> "The limit is ...", offsets [(4, 9)]
 
-    It is cut only between characters that a reader sees, always contains the first match whole, and is no longer
-    than `max_length` with its ellipses unless the match itself is. Without matches it is the start of the text.
-    Empty matches, and what of a match lies outside the text, count for nothing.
+    It is cut only between characters that a reader sees, always contains that match or stretch whole, and is no longer
+    than `max_length` with its ellipses unless the match itself is. Without either it is the start of the text. Empty
+    matches, and what of a match lies outside the text, count for nothing.
     """
     clipped = sorted((max(0, start), min(len(text), end)) for start, end in matches)
     spans = [(start, end) for start, end in clipped if start < end]
-    if not spans:
+    if not spans and around is None:
         end = snap_to_grapheme(text, min(len(text), max(0, max_length)), -1)
         return Highlight(field=field, fragment=text[:end])
-    first, last = _window(text, spans[0], context=max(0, context), max_length=max_length)
+    first, last = _window(text, around or spans[0], context=max(0, context), max_length=max_length)
     before, after = _ellipses(text, first, last, max_length=max_length)
     shift = len(before) - first
     inside = _merged([(start, end) for start, end in spans if first <= start and end <= last])
     offsets = tuple(HighlightOffset(start=start + shift, end=end + shift) for start, end in inside)
     return Highlight(field=field, fragment=f"{before}{text[first:last]}{after}", offsets=offsets)
+
+
+def best_stretch(text: str, matches: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Where most different words are matched within one fragment; of equal places the first. None without matches.
+
+    ("a limit ... the rate limit is 5", matches of rate and limit) -> "rate limit"
+    """
+    spans = sorted(span for span in matches if span[0] < span[1])
+    room = MAX_FRAGMENT_CHARACTERS - 2 * CONTEXT_CHARACTERS
+    best: tuple[int, int] | None = None
+    most = 0
+    for at, (start, end) in enumerate(spans):
+        near = [(start, end), *(span for span in spans[at + 1 :] if span[1] <= start + room)]
+        words = {text[first:last].casefold() for first, last in near}
+        if len(words) > most:
+            best, most = (start, max(last for _, last in near)), len(words)
+    return best
 
 
 def _window(text: str, match: tuple[int, int], *, context: int, max_length: int) -> tuple[int, int]:

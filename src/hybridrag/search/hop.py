@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hybridrag.config import WalkSettings
 from hybridrag.protocols import CommunityStore, GraphStore, Linker
-from hybridrag.search.named import Named, mentions_name, named_first
+from hybridrag.search.named import named_first
 from hybridrag.types.extraction import Link
 from hybridrag.types.queries import SearchFilters
 
@@ -27,9 +27,6 @@ ASKED_ALREADY = 0.5
 LOOKED_INTO = 80
 """Chunks that are looked into for what they name first, those of the strongest trails. The rest count as in passing."""
 
-ASKED_ALREADY = 0.5
-"""What sharing an entity counts for when the question names it: the question leads there by itself."""
-
 
 @dataclass(frozen=True, slots=True)
 class Seed:
@@ -40,8 +37,6 @@ class Seed:
     weight: float
     ambiguous: bool
     """Whether others bear the same title: then it counts as far as the chunk itself fits the question."""
-    by_name: bool = False
-    """Whether the chunk only begins with the name: then half of it counts as far as the chunk itself fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,8 @@ class Trail:
     via: str
     """The title alias that was named, or the name of the shared entity."""
     strength: float
+    entity_key: int = 0
+    """The shared entity; 0 where a title was named."""
 
 
 def find_seeds(
@@ -81,47 +78,6 @@ def find_seeds(
         if known is None or weight > known.weight:
             seeds[row.target_key] = Seed(row.target_key, row.alias, weight, ambiguous=len(places[row.alias]) > 1)
     return sorted(seeds.values(), key=lambda seed: (-seed.weight, seed.chunk_key))
-
-
-def seeds_by_name(
-    graph: GraphStore,
-    communities: CommunityStore,
-    linker: Linker,
-    named: Sequence[Named],
-    seeds: Sequence[Seed],
-    *,
-    rarity: Mapping[str, float],
-    filters: SearchFilters | None = None,
-    walk: WalkSettings = WALK,
-) -> list[Seed]:
-    """The chunks that begin with something the question names, for names that are no title.
-
-    "Where did Elvira Quist grow up?" -> the chunk of notes.txt that begins "Elvira Quist grew up in Norrhamn."
-
-    For questions of relationship alone: a chain begins at what is named, while a fact may be told of it in any chunk.
-    `seeds` are those of `find_seeds`: a name that already led to a title needs no other. The more chunks mention a
-    name, the less each counts; one that is mentioned everywhere leads nowhere.
-    """
-    wanted = {key: name.name for name in named for key in name.entity_keys}
-    some = graph.some_mentions(sorted(wanted), walk.max_shared + 1, filters=filters)
-    rare = {key: found for key, found in some.items() if 0 < len(found) <= walk.max_shared}
-    rows = graph.entities(sorted(rare), filters=filters)
-    titled = [key for key, row in rows.items() if any(_overlap(seed.alias, row.norms) for seed in seeds)]
-    untitled = {key: found for key, found in rare.items() if key in rows and key not in titled}
-    first = named_first(communities, sorted({it for found in untitled.values() for it in found}), filters=filters)
-    more: dict[int, Seed] = {}
-    for key, found in untitled.items():
-        idf = sum(rarity.get(term, ENOUGH_IDF) for term in linker.probe_terms(wanted[key]))
-        weight = min(1.0, idf / ENOUGH_IDF) / math.sqrt(math.log2(1 + len(found)))
-        for chunk in found:
-            if key in first.get(chunk, ()) and (chunk not in more or weight > more[chunk].weight):
-                more[chunk] = Seed(chunk, wanted[key], weight, ambiguous=False, by_name=True)
-    known = {seed.chunk_key for seed in seeds}
-    return sorted((it for it in more.values() if it.chunk_key not in known), key=lambda it: (-it.weight, it.chunk_key))
-
-
-def _overlap(alias: str, norms: Sequence[str]) -> bool:
-    return any(mentions_name(alias, norm) or mentions_name(norm, alias) for norm in norms)
 
 
 def _outermost(links: Sequence[Link]) -> set[str]:
@@ -227,7 +183,8 @@ def _follow_names(
     for it in shared:
         if it.entity_key in names:
             weight = 1.0 if it.entity_key in first.get(it.target_key, ()) else in_passing
-            _keep(trails, it.target_key, Trail(it.source_key, names[it.entity_key].name, it.strength * weight))
+            trail = Trail(it.source_key, names[it.entity_key].name, it.strength * weight, it.entity_key)
+            _keep(trails, it.target_key, trail)
 
 
 def _keep(trails: dict[int, Trail], key: int, trail: Trail) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hybridrag.protocols import Question
-from hybridrag.search.missing import unseen_names
+from hybridrag.search.missing import language_of, unseen_names
 from hybridrag.search.read import Read, best_sentence, mentions, new_finds, presence, read_all
 from hybridrag.types.queries import QueryType, RelationHint, Want
 from hybridrag.types.results import Hit, IntentMatch
@@ -20,14 +20,35 @@ IN_PLACE, SOMEWHERE, ABSENT, UNTOLD = 0.9, 0.6, 0.8, 0.5
 """How sure a check is: the thing stands in the sentence that speaks of it; only elsewhere; nowhere; cannot be told."""
 
 _EXPECTED = {
-    Want.DATE: "a date",
-    Want.NUMBER: "a number",
-    Want.PERSON: "a person",
-    Want.PLACE: "a place",
-    Want.REASON: "a reason",
-    Want.MANNER: "a way to do it",
-    Want.THING: "a passage on the subject",
+    "en": {
+        Want.DATE: "a date",
+        Want.NUMBER: "a number",
+        Want.PERSON: "a person",
+        Want.PLACE: "a place",
+        Want.REASON: "a reason",
+        Want.MANNER: "a way to do it",
+        Want.THING: "a passage on the subject",
+    },
+    "ja": {
+        Want.DATE: "日付",
+        Want.NUMBER: "数",
+        Want.PERSON: "人",
+        Want.PLACE: "場所",
+        Want.REASON: "理由",
+        Want.MANNER: "方法",
+        Want.THING: "その事柄についての記述",
+    },
 }
+_SIDES = {"en": "{count} sides: {names}", "ja": "{count}つの対象：{names}"}
+_BOTH = {"en": "both {names}", "ja": "{names}の両方"}
+_ALL_NAMED = {"en": "all that is named", "ja": "挙げられたものすべて"}
+_BREADTH = {"en": "breadth: at least {least} documents", "ja": "広がり：{least}件以上の文書"}
+_NARROW = {
+    "en": "more than {count} of the at least {least} documents of an overview",
+    "ja": "概観に要る{least}件以上の文書のうち{count}件を超える分",
+}
+_COMMA = {"en": ", ", "ja": "、"}
+_AND = {"en": " and ", "ja": "と"}
 
 
 def match_intent(question: Question, candidates: Sequence[Hit]) -> IntentMatch:
@@ -53,7 +74,8 @@ def _check_of(question: Question) -> Callable[[Read], IntentMatch]:
 def _check_sides(read: Read) -> IntentMatch:
     """A comparison needs every side."""
     missing = tuple(name.text for name in unseen_names(read))
-    expected = f"{len(read.question.names)} sides: {', '.join(name.text for name in read.question.names)}"
+    names, language = [name.text for name in read.question.names], language_of(read)
+    expected = _SIDES[language].format(count=len(names), names=_COMMA[language].join(names))
     return IntentMatch(
         matched=not missing, confidence=ABSENT if missing else IN_PLACE, expected=expected, missing=missing
     )
@@ -65,7 +87,10 @@ def _check_relation(read: Read) -> IntentMatch:
     missing = tuple(name.text for name in unseen_names(read))
     together = any(all(mentions(read, at, name) for name in names) for at in range(len(read.candidates)))
     confidence = ABSENT if missing else IN_PLACE if together else SOMEWHERE
-    expected = f"both {' and '.join(name.text for name in names)}" if len(names) == 2 else "all that is named"
+    language = language_of(read)
+    expected = _ALL_NAMED[language]
+    if len(names) == 2:
+        expected = _BOTH[language].format(names=_AND[language].join(name.text for name in names))
     return IntentMatch(matched=not missing, confidence=confidence, expected=expected, missing=missing)
 
 
@@ -73,11 +98,12 @@ def _check_breadth(read: Read) -> IntentMatch:
     """An overview needs several documents; candidates without a title each count as one."""
     sources = {candidate.title or candidate.id for candidate in read.candidates}
     matched = len(sources) >= BREADTH
-    missing = () if matched else (f"more than {len(sources)} of the at least {BREADTH} documents of an overview",)
+    language = language_of(read)
+    missing = () if matched else (_NARROW[language].format(count=len(sources), least=BREADTH),)
     return IntentMatch(
         matched=matched,
         confidence=IN_PLACE if matched else ABSENT,
-        expected=f"breadth: at least {BREADTH} documents",
+        expected=_BREADTH[language].format(least=BREADTH),
         missing=missing,
     )
 
@@ -92,7 +118,7 @@ def _check_kind(read: Read) -> IntentMatch:
 
 def _check_for(read: Read, want: Want) -> IntentMatch:
     """Something of that kind, in the sentence that speaks of it or elsewhere."""
-    expected = _EXPECTED[want]
+    expected = _EXPECTED[language_of(read)][want]
     if not read.candidates:
         return IntentMatch(matched=False, confidence=1.0, expected=expected, missing=(expected,))
     if want in {Want.THING, Want.MANNER}:

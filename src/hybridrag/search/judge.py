@@ -53,7 +53,8 @@ class LocalJudge:
         read = read_all(question, candidates)
         sufficient, reasons = _weigh(read, readings)
         relevance = tuple(reading.relevance for reading in readings)
-        return Ok(Judgement(relevance, sufficient, say_missing(read), reasons))
+        stretches = tuple((reading.start, reading.end) for reading in readings)
+        return Ok(Judgement(relevance, sufficient, say_missing(read), reasons, stretches))
 
     def _readings(self, question: Question, candidates: Sequence[Hit], timeout: float | None) -> list[Reading]:
         """One for each candidate: of those that nobody read, none is better than the worst that was read."""
@@ -86,7 +87,7 @@ def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, fl
 
 def _weigh_overview(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
     """By the documents on the topic; of a question that names none, all are."""
-    topic = read.question.terms if read.question.has_topic else ()
+    topic = read.question.terms if read.question.topic else ()
     on_topic = {
         candidate.title or candidate.id
         for at, candidate in enumerate(read.candidates)

@@ -76,7 +76,11 @@ class LateInteraction:
             return nothing
         best = best_matches(self._packing.project(question.tokens), vectors, [count for count in counts if count])
         values = iter(self._stretched(weigh(best)).tolist())
-        return Ok(Reranking(scores=tuple(next(values) if count else None for count in counts), model=NAME))
+        scores = tuple(next(values) if count else None for count in counts)
+        # One without token vectors says of each token what the others say on average.
+        matches = np.tile(best.mean(axis=0), (len(counts), 1))
+        matches[np.flatnonzero(counts)] = best
+        return Ok(Reranking(scores=scores, model=NAME, matches=matches))
 
     def _stretched(self, scores: Float32Array) -> Float32Array:
         floor = self._packing.unrelated

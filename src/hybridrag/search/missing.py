@@ -32,7 +32,12 @@ def say_missing(read: Read) -> tuple[str, ...]:
 
 
 def unseen_names(read: Read) -> list[Name]:
-    """The names in the question that no candidate holds."""
+    """The names in the question that no candidate holds; none where that cannot be told.
+
+    "When was Hakodate founded?", [函館の開港は1859年。] -> []: a text in another language may write a name otherwise.
+    """
+    if any(hit.language not in ("", read.question.language) for hit in read.candidates):
+        return []
     return [
         name for name in read.question.names if not any(mentions(read, at, name) for at in range(len(read.candidates)))
     ]

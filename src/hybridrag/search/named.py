@@ -97,15 +97,3 @@ def named_first(
         if start <= earliest:
             found.setdefault(chunk, set()).add(entity)
     return {chunk: frozenset(entities) for chunk, entities in found.items()}
-
-
-def mentions_name(folded: str, norm: str) -> bool:
-    """Whether a folded text holds a name as whole words; Japanese names stand anywhere.
-
-    ("who directed god of war", "god of war") -> True; ("who directed godzilla", "god") -> False
-    """
-    if not norm:
-        return False
-    if not norm.isascii():
-        return norm in folded
-    return f" {norm} " in f" {folded.replace('、', ' ')} "

@@ -10,7 +10,6 @@ from functools import partial
 from hybridrag.config import Settings
 from hybridrag.protocols import StoreWithCommunities, WebSearch
 from hybridrag.result import Err
-from hybridrag.search.blend import LOWEST_SHOWN
 from hybridrag.search.follow import find_leads, goes_by_way_of, is_about, missing_names
 from hybridrag.search.grade import grade, state_score
 from hybridrag.search.parallel import Leg
@@ -77,7 +76,7 @@ class Outside:
             for page in pages[:1]:
                 if page.url not in there:
                     shown = hits[min(place, len(hits) - 1)].score
-                    hits.insert(place + 1, replace(_page(page, shown), score=shown, reached_by_link=True))
+                    hits.insert(place + 1, replace(_page(page, shown), score=shown))
                     there.add(page.url)
         if len(hits) == before:
             return None
@@ -99,9 +98,7 @@ class Outside:
         if not bearing:
             return None
         outside = [_page(page, score) for score, page in sorted(bearing, key=lambda pair: -pair[0])]
-        floor = min(hit.score for hit in outside)
-        inside = [replace(hit, score=min(floor, hit.score)) for hit in state.hits]
-        both = self._judged(state.with_hits(outside + inside), note)
+        both = self._judged(state.with_hits(outside + state.hits), note)
         if both is not None and both.judgement is not None:
             # What the pages hold by themselves, they hold with the documents beside them.
             enough = max(alone.sufficient, both.judgement.sufficient)
@@ -114,4 +111,4 @@ class Outside:
 
 
 def _page(page: WebPage, score: float) -> Hit:
-    return hit_of_page(page, max(LOWEST_SHOWN, score))
+    return hit_of_page(page, score)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from hybridrag.language.tokenise import query_terms
 from hybridrag.protocols import StoreWithCommunities
-from hybridrag.search.highlight import highlight_fragment
+from hybridrag.search.highlight import best_stretch, highlight_fragment
 from hybridrag.search.match import find_matches
 from hybridrag.search.state import SearchState
 from hybridrag.search.versions import asks_for, find_superseded, newer_first
@@ -25,6 +26,7 @@ from hybridrag.types.results import (
     SearchResultSources,
     SearchResultType,
 )
+from hybridrag.types.terms import AnyOf, Term, TermQuery
 
 
 def show(store: StoreWithCommunities, state: SearchState, page: Sequence[Hit]) -> list[SearchResultItem]:
@@ -65,23 +67,25 @@ def _with_versions(
 
 
 def page_of(hits: Sequence[Hit], first: int, limit: int) -> list[Hit]:
-    """So many hits from place `first` on, each scored no higher than any before it.
+    """So many hits from place `first` on, each scored no lower than any after it.
 
-    A reranker scores the first fifty on a scale of its own; the order must not contradict the scores.
+    Order knows more than the probability of a single hit: what another one leads to stands before what is only like
+    the question.
     """
-    ceiling = min((hit.score for hit in hits[:first]), default=1.0)
     page: list[Hit] = []
-    for hit in hits[first : first + limit]:
-        ceiling = min(ceiling, hit.score)
-        page.append(hit if hit.score <= ceiling else replace(hit, score=ceiling))
-    return page
+    floor = max((hit.score for hit in hits[first + limit :]), default=0.0)
+    for hit in reversed(hits[first : first + limit]):
+        floor = max(floor, hit.score)
+        page.append(hit if hit.score >= floor else replace(hit, score=floor))
+    return page[::-1]
 
 
 def _chunk(
     store: StoreWithCommunities, state: SearchState, hit: Hit, chunk: Chunk, file: FileInfo | None
 ) -> SearchResultItem:
     around = store.chunks_of(chunk.file_id, start=max(0, chunk.ordinal - 1), stop=chunk.ordinal + 2)
-    beside = {other.ordinal: other.text for other in around}
+    beside = {other.ordinal: other for other in around}
+    before, after = beside.get(chunk.ordinal - 1), beside.get(chunk.ordinal + 1)
     metadata: dict[str, JsonValue] | None = None
     if file and state.query.options.include_metadata:
         metadata = {"title": file.title, "language": chunk.language, **file.metadata}
@@ -95,10 +99,11 @@ def _chunk(
         content=SearchResultContent(
             text=chunk.text,
             summary=hit.summary,
-            context_before=beside.get(chunk.ordinal - 1),
-            context_after=beside.get(chunk.ordinal + 1),
+            # Neighbours overlap; what the text itself says is not said again.
+            context_before=(before.text[: max(0, chunk.start - before.start)] or None) if before else None,
+            context_after=(after.text[max(0, chunk.end - after.start) :] or None) if after else None,
         ),
-        highlights=_highlights(state, chunk),
+        highlights=_highlights(state, hit, chunk),
         sources=SearchResultSources(
             chunk_id=chunk.id,
             file_id=chunk.file_id,
@@ -165,8 +170,27 @@ def _relevance(state: SearchState, hit: Hit) -> RelevanceScore:
     return RelevanceScore(combined=hit.combined, **shown, rerank=hit.scores.get("rerank"), crag=hit.grade)
 
 
-def _highlights(state: SearchState, chunk: Chunk) -> tuple[Highlight, ...]:
+def _highlights(state: SearchState, hit: Hit, chunk: Chunk) -> tuple[Highlight, ...]:
+    """A fragment where most of the question's words stand, or else where the reader found the answer."""
     if not state.query.options.include_highlights or state.keyword is None:
         return ()
-    matches = find_matches(state.keyword.query, chunk.text)
-    return (highlight_fragment(chunk.text, matches),) if matches else ()
+    matches = find_matches(_marked(state), chunk.text)
+    around = best_stretch(chunk.text, matches) or _read_stretch(state, hit)
+    return (highlight_fragment(chunk.text, matches, around=around),) if around else ()
+
+
+def _marked(state: SearchState) -> TermQuery | None:
+    """What was asked for and, where no operators say that exactly, the parts of its words and their synonyms."""
+    query = state.keyword.query if state.keyword else None
+    if query is None or state.question.operators is not None:
+        return query
+    terms = [*state.question.terms, *(term for it in state.expansions for term in query_terms(it.by))]
+    words = dict.fromkeys(word for term in terms for word in (term.term, *term.parts) if len(word) > 1)
+    return AnyOf((query, *map(Term, words)))
+
+
+def _read_stretch(state: SearchState, hit: Hit) -> tuple[int, int] | None:
+    """Where the reader found the answer in a hit that it read."""
+    stretches = state.judgement.stretches if state.judgement else ()
+    found = (stretch for judged, stretch in zip(state.judged, stretches, strict=False) if judged.key == hit.key)
+    return next((stretch for stretch in found if stretch[0] < stretch[1]), None)

@@ -16,10 +16,9 @@ from hybridrag.result import Err
 from hybridrag.search.late import LateInteraction
 from hybridrag.search.parallel import Leg
 from hybridrag.search.record import Note
-from hybridrag.search.rerank_scores import add_reading, blend_reranking
+from hybridrag.search.rerank_scores import add_reading, blend_reranking, complement
 from hybridrag.search.sides import show_both_sides
 from hybridrag.search.state import SearchState
-from hybridrag.search.support import MOST_ALIKE, support, with_support
 from hybridrag.steps import Step
 from hybridrag.types.queries import QueryType
 from hybridrag.types.results import Hit
@@ -37,9 +36,7 @@ GRACE = 0.25
 class Order(Protocol):
     """What makes one order of the results' scores and of what a reranker says."""
 
-    def __call__(
-        self, scores: Sequence[float], reranked: Sequence[float | None], /, *, share: float, linked: Sequence[bool]
-    ) -> list[float]:
+    def __call__(self, scores: Sequence[float], reranked: Sequence[float | None], /, *, share: float) -> list[float]:
         """What orders each result."""
         ...
 
@@ -56,15 +53,11 @@ class RerankStage:
         reranker: Callable[[], Reranker | None],
         reader: Callable[[], Reranker] | None,
         settings: RerankSettings,
-        *,
-        by_score: bool = True,
     ) -> None:
         self._store = store
         self._reranker = reranker
         self._reader = reader
         self._settings = settings
-        self._by_score = by_score
-        """Whether scores were fused, and not ranks: only a score says how sure a result is."""
 
     def rerank(self, state: SearchState) -> None:
         """Put the best hits into a better order, or leave them as they are and say why.
@@ -73,9 +66,9 @@ class RerankStage:
         """
         settings = self._settings
         with state.recorder.step(Step.RERANK) as note:
-            self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, state, note)
+            self._rerank(self._reranker, settings.top_k, settings.blend, blend_reranking, state, note, probable=False)
             if self._reader is not None and (read_k := self._read_k(state, note)):
-                self._rerank(self._reader, read_k, settings.read_blend, add_reading, state, note)
+                self._rerank(self._reader, read_k, settings.read_blend, add_reading, state, note, probable=True)
             moved = show_both_sides(state)
             if moved:
                 note.details["sides"] = moved
@@ -97,7 +90,10 @@ class RerankStage:
         order: Order,
         state: SearchState,
         note: Note,
+        *,
+        probable: bool,
     ) -> None:
+        """One pass over the first hits; with `probable` its scores are probabilities, and reported as they are."""
         reranker = self._usable(load, state, note)
         if reranker is None or not state.hits:
             return
@@ -110,39 +106,13 @@ class RerankStage:
         # A fact stands in the passage that answers; only a relation is answered by way of another passage.
         kind = state.plan.type
         share = blend * (RELATION_SHARE if kind is QueryType.RELATIONSHIP else 1.0)
-        ordered = _ordered(window, reranking.scores, share, order, bridges=kind is not QueryType.LOCAL)
+        # Likeness of tokens orders well, and is no probability.
+        shown = 0.0 if by_vector else 1.0 if probable else share
+        ordered = _ordered(window, reranking, share, order, shown=shown)
         state.hits = ordered + state.hits[len(window) :]
         looks = note.details.setdefault("looks", [])
         assert isinstance(looks, list)  # noqa: S101 (made above)
         looks.append(_explained(reranking, share, len(window)))
-        # What a model has read stands for itself; and what answers a relation need not be like the rest.
-        if by_vector and self._by_score and kind is not QueryType.RELATIONSHIP:
-            self._support(state, len(window), note, bridges=kind is not QueryType.LOCAL)
-
-    def _support(self, state: SearchState, count: int, note: Note, *, bridges: bool) -> None:
-        """Let the first results that are alike raise one another."""
-        window = state.hits[:count]
-        files = self._store.file_keys([hit.key for hit in window if hit.key])
-        own = [hit.order for hit in window]
-        vectors = [state.vectors.get(hit.key) if hit.key in files else None for hit in window]
-        worth = support(own, vectors, [files.get(hit.key, 0) for hit in window])
-        scores = [
-            with_support(mine, theirs, protected=bridges and hit.reached_by_link)
-            for hit, mine, theirs in zip(window, own, worth, strict=True)
-        ]
-        places = _best_first(scores)
-        state.hits = _put(window, places, scores) + state.hits[count:]
-        moved = sum(place != rank for rank, place in enumerate(places))
-        note.details["support"] = {"alike": MOST_ALIKE, "moved": moved}
-        note.details["first"] = [
-            {
-                "key": window[place].key,
-                "own": round(own[place], 4),
-                "alike": round(worth[place], 4),
-                "score": round(scores[place], 4),
-            }
-            for place in places[: state.query.options.limit]
-        ]
 
     def _usable(self, load: Callable[[], Reranker | None], state: SearchState, note: Note) -> Reranker | None:
         if not state.query.options.rerank_enabled:
@@ -189,34 +159,25 @@ def _explained(reranking: Reranking, share: float, looked: int) -> dict[str, Jso
     return told
 
 
-def _ordered(
-    window: Sequence[Hit], scores: Sequence[float | None], share: float, order: Order, *, bridges: bool
-) -> list[Hit]:
-    """The hits in their new order, each with what the reranker said of it."""
-    linked = [bridges and hit.reached_by_link for hit in window]
-    blended = order([hit.order for hit in window], scores, share=share, linked=linked)
+def _ordered(window: Sequence[Hit], reranking: Reranking, share: float, order: Order, *, shown: float) -> list[Hit]:
+    """The hits in their new order, each with what the reranker said of it; that counts for its score by `shown`."""
+    scores = reranking.scores
+    blended = order([hit.order for hit in window], scores, share=share)
+    places = _best_first(blended)
+    if reranking.matches is not None:
+        places = complement(places, blended, reranking.matches)
     seen = [
         hit
         if score is None
-        else replace(hit, score=(1 - share) * hit.score + share * score, scores={**hit.scores, "rerank": score})
+        else replace(hit, score=(1 - shown) * hit.score + shown * score, scores={**hit.scores, "rerank": score})
         for hit, score in zip(window, scores, strict=True)
     ]
-    return _put(seen, _best_first(blended), blended)
+    return [replace(seen[place], order=blended[place]) for place in places]
 
 
 def _best_first(scores: Sequence[float]) -> list[int]:
     """The places of the scores, the best first; of equal ones, the earlier."""
     return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-
-
-def _put(window: Sequence[Hit], places: Sequence[int], orders: Sequence[float]) -> list[Hit]:
-    """The hits in the order of their places; each is scored no higher than the one before it."""
-    ordered: list[Hit] = []
-    ceiling = 1.0
-    for place in places:
-        ceiling = min(ceiling, window[place].score)
-        ordered.append(replace(window[place], order=orders[place], score=ceiling))
-    return ordered
 
 
 def _wrong(reranking: Reranking, expected: int) -> str | None:

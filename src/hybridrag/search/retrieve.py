@@ -139,7 +139,6 @@ class Retriever:
         note = Note(details={"named": [named.name for named in start.named if named.about]})
         for name in ("seed", "trail", "theme"):
             note.details[f"{name}s"] = sum(name in hit.scores for hit in hits)
-        note.details["related"] = len(start.related)
         result = started.result if started.error else followed.result
         both: Timed[Any] = Timed(result, started.seconds + followed.seconds)
         _take(state, SearchStrategy.GRAPH, hits, both, note)

@@ -17,6 +17,7 @@ from hybridrag.search.judge import READ, LocalJudge
 from hybridrag.search.outside import Outside
 from hybridrag.search.present import page_of, show
 from hybridrag.search.record import Recorder, span
+from hybridrag.search.relevance import estimate
 from hybridrag.search.rerank import RerankStage
 from hybridrag.search.retrieve import Retriever
 from hybridrag.search.state import SearchState
@@ -57,8 +58,7 @@ class Searcher:
         self._cache: QueryCache[SearchResult] = QueryCache(settings.search.cache_size)
         self._understander = Understander(store.graph, settings.search, parts.classifier)
         self._retriever = Retriever(store, parts.embedder, parts.linker, settings.search)
-        by_score = settings.search.fusion == "score"
-        self._reranker = RerankStage(store, parts.reranker, parts.second_reranker, settings.rerank, by_score=by_score)
+        self._reranker = RerankStage(store, parts.reranker, parts.second_reranker, settings.rerank)
         quick, thorough = (LocalJudge(parts.reader, first=first) for first in (settings.rerank.read_k, READ))
         self._verifier = Verifier(
             store, lambda corrected: parts.judge or (thorough if corrected else quick), LocalJudge(), settings
@@ -96,6 +96,7 @@ class Searcher:
         self._retriever.retrieve(state)
         rank(state, self._settings.search)
         leave_out_copies(state, self._store)
+        estimate(state)
         self._reranker.rerank(state)
         matches_first(state)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
-from hybridrag.search.blend import LOWEST_SHOWN
 from hybridrag.search.named import Named
 from hybridrag.search.state import SearchState
 from hybridrag.types.queries import RelationHint
@@ -108,14 +107,10 @@ def show_both_sides(state: SearchState) -> list[JsonValue]:
         return []
     nodes = [hit for hit in state.hits if not hit.key]
     sides = {move.key: move.side for move in represented.promotions}
-    ordered: list[Hit] = []
-    ceiling = 1.0
-    for key in represented.keys:
-        hit = chunks.get(key) or Hit(str(key), key=key, score=LOWEST_SHOWN, path=(sides[key],), reached_by_link=True)
-        if key in sides:
-            # It stands here for its side, so it counts as much as what it stands beside.
-            hit = replace(hit, combined=max(hit.combined, LOWEST_SHOWN), score=ceiling)
-        ceiling = min(ceiling, hit.score)
-        ordered.append(replace(hit, score=ceiling))
-    state.hits = nodes + ordered
+    least = min((hit.combined for hit in state.hits[:FIRST_RESULTS]), default=0.0)
+    for key, side in sides.items():
+        hit = chunks.get(key) or Hit(str(key), key=key, path=(side,))
+        # It stands here for its side, so it counts as much as what it stands beside.
+        chunks[key] = replace(hit, combined=max(hit.combined, least), score=max(hit.score, least))
+    state.hits = nodes + [chunks[key] for key in represented.keys]
     return [{"side": move.side, "from": move.from_rank, "to": move.to_rank} for move in represented.promotions]

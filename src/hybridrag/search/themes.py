@@ -1,9 +1,8 @@
 """Answer a question about the whole: results that cover its themes instead of repeating one.
 
-A question with a topic ("the main risks in the safety reports") gets what is nearest to it, but of each document only
-a part: the second chunk of a document counts less than the first of another. A question without one ("summarise the
-meeting") is near to nothing in particular; it gets what covers the candidates, each of which stands for what resembles
-it and for what is written around it. Which it is, its words tell, and how unequally near to the chunks it is.
+A question with a topic ("the main risks in the safety reports") gets what bears on it by words and meaning, the best
+chunk of every document before the second one of any. A question without one ("summarise the meeting") is near to
+nothing in particular; it gets the chunks that together resemble most of what there is, every document counting alike.
 """
 
 from __future__ import annotations
@@ -37,23 +36,16 @@ COVERED = 20
 COMMUNITY_EVERY = 5
 """At most one result in so many is a community: a summary says what there is, the chunks are what was said."""
 SUMMARY_BY = 5
-"""The place by which one community is shown, even where chunks would add more: it names what belongs together."""
+"""The place by which one community is shown where no topic is asked for, even where chunks would add more: it names
+what belongs together."""
 SHOWN_SENTENCES = 4
 """Sentences of a community that are looked at, as many as its summary shows."""
-REPEATED_POWER = 4
-"""How a candidate of a question with a topic loses what a chosen result has said: wholly where they are alike, by a
-sixteenth where they are so by half."""
-AROUND = 0.5
-"""How much standing near each other in the reading order counts beside resembling each other: neighbours are mostly
-about one thing."""
-STRETCHES = 20
-"""The reading order is as many stretches long; within one, chunks count as neighbours."""
-NO_TOPIC, TOPIC = 0.45, 0.65
-"""The spread of the question's cosines over that of the chunks among themselves: up to the first the question has no
-topic, from the second on it has one. Set on fourteen questions with a topic (0.67-1.2) and twelve without (0.31-0.68).
-"""
-FEWEST_TO_COMPARE = 3
-"""Chunks from which on it can be told how unequally near a question is to them."""
+COMMON = 0.5
+"""A word that more than this share of the chunks hold is what the collection is about, and no topic in it."""
+TIE = 1e-6
+"""What of two results worth the same the later one is worth less: their order is that of their scores."""
+TOPIC, COVER = "topic", "cover"
+"""What a result was chosen for."""
 
 
 class Cited(Protocol):
@@ -105,25 +97,6 @@ class CommunityShown(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A question about the whole."""
-
-    vector: NDArray[np.float32]
-    has_topic: bool
-    """By its words."""
-
-    def focus(self, vectors: NDArray[np.float32]) -> float:
-        """How far it has a topic among these, 0-1: without one it is about equally near to everything."""
-        if not self.has_topic:
-            return 0.0
-        if len(vectors) < FEWEST_TO_COMPARE:
-            return 1.0
-        among = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].std()
-        spread = float((vectors @ self.vector).std() / among) if among > 0 else 1.0
-        return min(1.0, max(0.0, (spread - NO_TOPIC) / (TOPIC - NO_TOPIC)))
-
-
-@dataclass(frozen=True, slots=True)
 class _Candidate:
     """A chunk or a community that may be shown."""
 
@@ -143,6 +116,8 @@ class _Pool:
     chunks: Mapping[int, Chunk]
     vectors: NDArray[np.float32]
     """Of the chunks."""
+    base: NDArray[np.float64]
+    """How far each chunk bears on the question by words and meaning, 0-1."""
 
 
 def theme_keys(
@@ -163,11 +138,10 @@ def theme_keys(
 
 def search_themes(
     store: Store,
-    vector: Float32Array,
     views: Sequence[CommunityShown],
     base: Mapping[int, float],
     *,
-    has_topic: bool = True,
+    about: Sequence[str] = (),
     filters: SearchFilters | None = None,
     limit: int = COVERED,
 ) -> list[Hit]:
@@ -175,32 +149,40 @@ def search_themes(
 
     A corpus on boats, bread and bees, "What is it all about?" -> a chunk or community of each, then the second ones
 
-    `vector` is the question's, which may name a topic; `base` is the own score of the chunks
-    that words and meaning found, `views` are the communities of `theme_keys`. A community's text is in `details`, made
-    from visible chunks alone. Scores fall with the order. No candidates -> no hits.
+    `base` is the own score of the chunks that words and meaning found, `views` are the communities of `theme_keys`, and
+    `about` are the words of the question's topic; words that most chunks hold are no topic. A community's text is in
+    `details`, made from visible chunks alone. A score is how far the result bears on the topic; without one, the share
+    of the collection that it adds to what those before it stand for. No candidates -> no hits.
     """
     with store.snapshot():
-        asked = _Asked(np.asarray(vector, dtype=np.float32), has_topic)
         pool = _pool(store, views, base, filters)
         if not pool.candidates:
             return []
-        order = _choose(pool, asked, min(limit, len(pool.candidates)))
-        shown = [it.community for it in map(pool.candidates.__getitem__, order) if it.community and not it.key]
+        topic = any(_is_rare(word, pool) for word in about)
+        order = _choose(pool, topic=topic, limit=min(limit, len(pool.candidates)))
+        shown = [it.community for it, _ in order if it.community and not it.key]
         ids = store.graph.entity_ids(sorted({row.key for view in shown for row in view.key_entities}))
-        # Scores only say the order: what a result is worth depends on those before it.
-        scores = [1.0 - 0.5 * rank / limit for rank in range(len(order))]
-        return [_hit(pool, pool.candidates[at], score, ids) for at, score in zip(order, scores, strict=True)]
+        # A community stands where it does whatever its worth; what follows is worth no more than what stands before.
+        worth = np.minimum.accumulate([score for _, score in order]) - TIE * np.arange(len(order))
+        return [
+            _hit(pool, one, max(0.0, float(score)), ids, topic=topic)
+            for (one, _), score in zip(order, worth, strict=True)
+        ]
 
 
-def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId]) -> Hit:
+def _is_rare(word: str, pool: _Pool) -> bool:
+    """Whether a word stands in so few chunks that it tells some from the others."""
+    return sum(word in chunk.text.casefold() for chunk in pool.chunks.values()) <= COMMON * len(pool.chunks)
+
+
+def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId], *, topic: bool) -> Hit:
     view = one.community
     path = (view.title,) if view else ()
     scores = {"theme": score, "graph": score}
+    details = {"chosen": TOPIC if topic else COVER}
     if one.key or view is None:
-        community = view.id if view else None
-        return Hit(
-            str(pool.chunks[one.key].id), score=score, key=one.key, path=path, community_id=community, scores=scores
-        )
+        chunk, community = str(pool.chunks[one.key].id), view.id if view else None
+        return Hit(chunk, score=score, key=one.key, path=path, community_id=community, scores=scores, details=details)
     return Hit(
         id=view.id,
         text=view.summary,
@@ -211,6 +193,7 @@ def _hit(pool: _Pool, one: _Candidate, score: float, ids: Mapping[int, EntityId]
         entity_ids=tuple(ids[row.key] for row in view.key_entities if row.key in ids),
         community_id=view.id,
         scores=scores,
+        details=details,
     )
 
 
@@ -238,44 +221,41 @@ def _pool(
         if places and view.summary:
             candidates.append(_Candidate(0, view, places))
     vectors = _unit(np.stack([known[key] for key in keys])) if keys else np.zeros((0, 0), np.float32)
-    return _Pool(tuple(candidates), chunks, vectors)
+    return _Pool(tuple(candidates), chunks, vectors, np.array([base.get(key, 0.0) for key in keys]))
 
 
-def _choose(pool: _Pool, asked: _Asked, limit: int) -> list[int]:
-    """Places of the chosen candidates, greedily: each time the one that adds most."""
+def _choose(pool: _Pool, *, topic: bool, limit: int) -> list[tuple[_Candidate, float]]:
+    """The chosen candidates with their scores, greedily: each time the one that adds most."""
     shows = _shows(pool)
+    shows /= shows.sum(axis=1, keepdims=True)
     is_chunk = np.array([bool(it.key) for it in pool.candidates])
-    focus = asked.focus(pool.vectors)
-    # A community is as near as the middle of what it shows.
-    relevance = (shows / shows.sum(axis=1, keepdims=True)) @ _stretched(pool.vectors @ asked.vector)
-    says, around = _alike(pool.vectors)
-    mixed = (1 - AROUND) * says + AROUND * around
-    stands_for = np.stack([mixed[list(it.places)].max(axis=0) for it in pool.candidates])
+    alike = _alike(pool.vectors)
+    stands_for = np.stack([alike[list(it.places)].max(axis=0) for it in pool.candidates])
     covered = np.zeros(len(pool.vectors))
-    said = np.zeros(len(pool.vectors))
     files = _files(pool)
-    seen = np.zeros(files.max(initial=-1) + 1)
-    order: list[int] = []
+    counts = np.bincount(files)
+    seen = np.zeros(len(counts))
+    chosen: list[tuple[_Candidate, float]] = []
     free = np.ones(len(pool.candidates), dtype=bool)
     for place in range(limit):
-        fresh = (shows @ (1.0 / (1.0 + seen[files]))) / shows.sum(axis=1)
-        fresh *= (shows @ (1.0 - said**REPEATED_POWER)) / shows.sum(axis=1)
-        gain = np.maximum(stands_for - covered, 0.0).sum(axis=1)
-        worth = focus * relevance * fresh + (1 - focus) * gain / (gain.max() or 1.0)
-        summaries = sum(not pool.candidates[at].key for at in order)
+        if topic:
+            worth = shows @ (pool.base / (1.0 + seen[files]))
+        else:
+            worth = np.maximum(stands_for - covered, 0.0) @ (1.0 / counts[files]) / len(counts)
+        summaries = sum(not one.key for one, _ in chosen)
         allowed = free & (is_chunk | (summaries < place / COMMUNITY_EVERY))
-        if place == SUMMARY_BY and not summaries and not is_chunk.all():
+        if place == SUMMARY_BY and not topic and not summaries and not is_chunk.all():
             allowed = ~is_chunk
         if not allowed.any():
             break
         best = int(np.argmax(np.where(allowed, worth, -np.inf)))
-        order.append(best)
+        bears = float(shows[best] @ pool.base)
+        chosen.append((pool.candidates[best], bears / (1.0 + bears) if topic else float(worth[best])))
         free[best] = False
         covered = np.maximum(covered, stands_for[best])
         if is_chunk[best]:
             seen[files[best]] += 1
-            said = np.maximum(said, says[best])
-    return order
+    return chosen
 
 
 def _shows(pool: _Pool) -> NDArray[np.float64]:
@@ -293,14 +273,12 @@ def _files(pool: _Pool) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(chunk.file_id, len(numbers)) for chunk in chunks], dtype=np.int64)
 
 
-def _alike(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How much each chunk stands for each other: by what it says, and by where it stands."""
+def _alike(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """How much each chunk stands for each other, 0-1."""
     # Vectors of one model all point about the same way; what tells them apart is where they differ from the mean.
-    centred = _unit(vectors - vectors.mean(axis=0))
-    says = np.clip(centred @ centred.T, 0.0, 1.0).astype(float)
-    places = np.arange(len(vectors))
-    stretch = max(1.0, len(vectors) / STRETCHES)
-    return says, np.exp(-np.abs(places[:, None] - places[None, :]) / stretch)
+    centred = _unit(vectors - vectors.mean(axis=0)) if len(vectors) > 1 else vectors
+    # Squared: three chunks that are a little alike do not stand for a fourth.
+    return np.asarray(np.clip(centred @ centred.T, 0.0, 1.0).astype(float) ** 2)
 
 
 def _each_once(keys: Iterable[int]) -> list[int]:
@@ -310,8 +288,3 @@ def _each_once(keys: Iterable[int]) -> list[int]:
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
-
-
-def _stretched(scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    low, high = float(scores.min()), float(scores.max())
-    return (scores.astype(float) - low) / (high - low) if high > low else np.ones(len(scores))

@@ -427,8 +427,6 @@ class Hit:
     """The relations that led to it."""
     community_id: CommunityId | None = None
     """The community that it is, or that led to it."""
-    reached_by_link: bool = False
-    """Whether another hit led here: its own words need not resemble the question."""
     copies: int = 0
     """How many that say the same were left out."""
     page: WebPage | None = None
