@@ -87,7 +87,7 @@ def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, fl
 
 def _weigh_overview(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
     """By the documents on the topic; of a question that names none, all are."""
-    topic = read.question.terms if read.question.has_topic else ()
+    topic = read.question.terms if read.question.topic else ()
     on_topic = {
         candidate.title or candidate.id
         for at, candidate in enumerate(read.candidates)
