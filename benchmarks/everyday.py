@@ -109,6 +109,8 @@ class Asked:
 
     folder: str
     question: Question
+    held: bool | None = None
+    """Whether some chunk of the files that the answer rests on holds an accepted wording; None for overviews."""
     found: dict[str, Found] = field(default_factory=dict)
     reply: Reply | None = None
 
@@ -224,6 +226,9 @@ def measure(folder: Path, index: Path, recipes: Sequence[Recipe], settings: Sett
         report = engine.sync(corpus)
         if report.failed:
             raise InvalidInput(f"{len(report.failed)} files were not indexed; the first: {report.failed[0].reason}")
+        texts = dict(_chunk_texts(engine, corpus))
+        for one in asked:
+            one.held = _is_held(one.question, texts)
         engine.answer(folder.name)  # models and dictionaries are loaded by now
         for recipe in recipes:
             for one in asked:
@@ -231,6 +236,18 @@ def measure(folder: Path, index: Path, recipes: Sequence[Recipe], settings: Sett
         for one in asked if ask else ():
             one.reply = _ask(engine, one.question, corpus)
     return asked
+
+
+def _chunk_texts(engine: Engine, corpus: Path) -> Iterator[tuple[str, list[str]]]:
+    """What was read of every file, chunk by chunk."""
+    for file in engine.files():
+        yield _files([file.name], corpus)[0], [chunk.text for chunk in engine.chunks(file.id)]
+
+
+def _is_held(question: Question, texts: Mapping[str, Sequence[str]]) -> bool | None:
+    if not question.accepted or question.kind == OVERVIEW:
+        return None
+    return any(matching(text, question.accepted) for file in question.gold for text in texts.get(file, ()))
 
 
 def _search(engine: Engine, question: Question, recipe: Recipe, corpus: Path) -> Found:
@@ -274,12 +291,19 @@ GROUPS: Mapping[str, Callable[[Asked], str]] = {
     "kind": lambda one: one.question.kind,
     "folder": lambda one: one.folder,
     "language": lambda one: one.question.language,
+    "format": lambda one: _format(one.question),
 }
+
+
+def _format(question: Question) -> str:
+    """The ending of the files that the answer rests on; `several` where they differ."""
+    endings = {Path(file).suffix.lower() for file in question.gold}
+    return endings.pop() if len(endings) == 1 else "several"
 
 
 def tables(asked: Sequence[Asked]) -> list[Table]:
     """Searches, answers and their times."""
-    made = [_searches(asked, by) for by in GROUPS]
+    made = [_held(asked), *(_searches(asked, by) for by in GROUPS)]
     if any(one.reply for one in asked):
         made += [_answers(asked, by) for by in GROUPS]
     return [*made, _times(asked)]
@@ -290,6 +314,21 @@ def _grouped(asked: Sequence[Asked], by: str) -> dict[str, list[Asked]]:
     for one in asked:
         groups.setdefault(GROUPS[by](one), []).append(one)
     return groups | {"all": list(asked)}
+
+
+def _held(asked: Sequence[Asked]) -> Table:
+    """The share of answers that stand in one chunk: what no chunk says, no search finds."""
+    some = [one for one in asked if one.held is not None]
+    rows: list[list[object]] = [
+        [
+            name,
+            len(ones),
+            _share([float(bool(one.held)) for one in ones]),
+            " ".join(o.question.id for o in ones if not o.held),
+        ]
+        for name, ones in _grouped(some, "format").items()
+    ]
+    return Table("Answers that stand in one chunk, by format", ["format", "questions", "held %", "not held"], rows)
 
 
 def _searches(asked: Sequence[Asked], by: str) -> Table:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from hybridrag.documents.limits import DEFAULT_LIMITS, ReadLimits
@@ -276,3 +280,154 @@ def xhtml(body: str, *, title: str = "") -> str:
         f'"http://www.w3.org/TR/xhtml11/DTD/xhtml11.dtd"><html xmlns="http://www.w3.org/1999/xhtml"><head>{head}</head>'
         f"<body>{body}</body></html>"
     )
+
+
+_ODF = 'xmlns:dc="http://purl.org/dc/elements/1.1/" ' + " ".join(
+    f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for prefix, name in {
+        **{name: name for name in ("office", "text", "table", "presentation")},
+        "draw": "drawing",
+    }.items()
+)
+
+
+def make_opendocument(kind: str, body: str) -> bytes:
+    """A document of `text`, `spreadsheet` or `presentation` with that body."""
+    content = (
+        f"<office:document-content {_ODF}><office:body><office:{kind}>{body}</office:{kind}></office:body>"
+        "</office:document-content>"
+    )
+    meta = (
+        f"<office:document-meta {_ODF}><office:meta><dc:title>The Plan</dc:title></office:meta></office:document-meta>"
+    )
+    return make_zip(
+        [
+            ("mimetype", f"application/vnd.oasis.opendocument.{kind}".encode()),
+            ("META-INF/manifest.xml", b"<manifest/>"),
+            ("content.xml", content.encode()),
+            ("meta.xml", meta.encode()),
+        ]
+    )
+
+
+def make_ole(streams: Mapping[str, bytes]) -> bytes:
+    """An OLE container; streams are padded with zeros so that none needs the small-stream table."""
+    padded = {
+        name: data + bytes(-len(data) % 512 if len(data) > 4096 else 4096 - len(data)) for name, data in streams.items()
+    }
+    fat: list[int] = [0xFFFFFFFD]  # sector 0 is this table
+
+    def chain(size: int) -> int:
+        first, count = len(fat), size // 512
+        fat.extend([*range(first + 1, first + count), 0xFFFFFFFE])
+        return first
+
+    entries = [_ole_entry("Root Entry", 5, child=1, start=0xFFFFFFFE, size=0)]
+    for number, (name, data) in enumerate(sorted(padded.items(), key=lambda item: (len(item[0]), item[0])), start=1):
+        right = number + 1 if number < len(padded) else 0xFFFFFFFF
+        entries.append(_ole_entry(name, 2, right=right, start=chain(len(data)), size=len(data)))
+    bodies = b"".join(data for _, data in sorted(padded.items(), key=lambda item: (len(item[0]), item[0])))
+    folder = b"".join(entries) + bytes(-len(b"".join(entries)) % 512)
+    start = chain(len(folder))
+    table = struct.pack(f"<{len(fat)}I", *fat).ljust(512, b"\xff")
+    assert len(table) == 512
+    header = struct.pack(
+        "<8s16x6H10x8I",
+        *(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0),
+        *(0, 1, start, 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE),
+    )
+    header = header[:44] + struct.pack("<9I", 1, start, 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE, 0, 0)
+    return header.ljust(512, b"\xff") + table + bodies + folder
+
+
+def _ole_entry(
+    name: str, kind: int, *, start: int, size: int, right: int = 0xFFFFFFFF, child: int = 0xFFFFFFFF
+) -> bytes:
+    encoded = name.encode("utf-16-le")
+    return struct.pack("<64sHBB3I36xIQ", encoded, len(encoded) + 2, kind, 1, 0xFFFFFFFF, right, child, start, size)
+
+
+def make_msg(subject: str, body: str, sender: str) -> bytes:
+    """An Outlook message."""
+    texts = {
+        "0037": subject,
+        "1000": body,
+        "0C1A": sender,
+        "0E04": "Ann",
+        "007D": "Date: Wed, 1 May 2024 09:30:00 +0000",
+    }
+    streams = {f"__substg1.0_{number}001F": text.encode("utf-16-le") for number, text in texts.items()}
+    return make_ole(streams | {"__properties_version1.0": b"\x00" * 32})
+
+
+TEXTS: Mapping[str, str] = {
+    "a.txt": "Plan\n====\n\nGo to 東京.\n\n　次の段落。\n",
+    "a.md": "---\ntitle: T\n---\n# Plan\n\n- a\n- b\n\n| x | y |\n|---|---|\n| 1 | 2 |\n\n```sh\nmake\n```\n",
+    "a.html": "<html><head><title>T</title></head><body><nav><a href=x>N</a></nav><h1 id=a>A</h1><p>Text<table>"
+    "<tr><th>x<th>y<tr><td>1<td>2</table><pre>code</pre></body></html>",
+    "a.xml": "<feed><title>News</title><p>It <b>rains</b>.</p></feed>",
+    "a.csv": "name,note\nAnn,one\nBob,two\n",
+    "a.tsv": "name\tnote\nAnn\tone\n",
+    "a.json": '[{"title": "Plan", "text": "Go.", "n": {"x": [1, 2]}}]',
+    "a.jsonl": '{"text": "one"}\n{"text": "two"}\n',
+    "a.ipynb": '{"cells": [{"cell_type": "markdown", "source": "# A"}, {"cell_type": "code", "source": ["x = 1"]}]}',
+    "a.eml": "From: a@x\nSubject: =?utf-8?B?5Lu2?=\nDate: Wed, 1 May 2024 09:30:00 +0000\n\nHello.\n",
+    "a.mbox": "From a Wed May  1 2024\nFrom: a@x\nSubject: One\n\nHello.\n\n"
+    "From b Wed May  1 2024\nSubject: Two\n\nBye.\n",
+    "a.rtf": r"{\rtf1\ansi\ansicpg932 {\fonttbl{\f0 Mincho;}}\f0 Plan\par \'93\'fa\u35486 ?\par}",
+    "a.1": ".TH PUMP 1\n.SH NAME\npump \\- moves \\fIwater\\fR\n.TP\n.B \\-v\nMore.\n.nf\ncode\n.fi\n",
+    "a.rst": "Plan\n====\n\nRun::\n\n    make\n\n- one\n\n.. note:: Beware.\n",
+    "a.org": "* Plan\nWords.\n- one\n#+BEGIN_SRC sh\nmake\n#+END_SRC\n| a | b |\n",
+    "a.tex": "\\begin{document}\n"
+    "\\section{Plan}\nGo \\emph{now} $x^2$.\n\\begin{itemize}\n\\item one\n\\end{itemize}\n",
+    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nHello.\n",
+    "a.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nHi.\n",
+    "a.log": "2024-05-01 09:30:00 ERROR no disk\n  at main\n2024-05-01 09:31:00 INFO ok\n",
+    "a.yaml": "server:\n  port: 80\nlog:\n  level: info\n",
+    "a.toml": "[tool]\nx = 1\n",
+    "a.ini": "[a]\nx = 1\n",
+    "a.py": "class A:\n    def f(self):\n        return 1\n",
+    "a.js": "export function f() {\n  return 1;\n}\n",
+    "a.sql": "CREATE TABLE t (x int);\n",
+}
+"""One small file of every format that is text."""
+
+
+def make_samples() -> dict[str, bytes]:
+    """One small file of every format."""
+    import docx
+    import openpyxl
+    import pptx
+
+    word, book, deck = docx.Document(), openpyxl.Workbook(), pptx.Presentation()
+    word.add_heading("Plan", 1)
+    word.add_paragraph("They are low.")
+    word.add_table(rows=2, cols=2).cell(0, 0).text = "cell"
+    book.active.append(["city", "people"])
+    book.active.append(["Oslo", 7])
+    deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = "Plan"
+    texts = {name: text.encode() for name, text in TEXTS.items()}
+    row = "<table:table-row><table:table-cell><text:p>7</text:p></table:table-cell></table:table-row>"
+    return texts | {
+        "a.docx": save(word),
+        "a.xlsx": save(book),
+        "a.pptx": save(deck),
+        "a.odt": make_opendocument("text", "<text:h>Plan</text:h><text:p>Go.</text:p>"),
+        "a.ods": make_opendocument("spreadsheet", f'<table:table table:name="A">{row}</table:table>'),
+        "a.odp": make_opendocument(
+            "presentation", "<draw:page><draw:frame><text:p>Go</text:p></draw:frame></draw:page>"
+        ),
+        "a.epub": make_epub({"a.xhtml": xhtml("<h1>One</h1><p>Text.</p>")}),
+        "a.pdf": make_pdf([[(18, "Plan"), (10, "Text of the plan.")]]),
+        "a.msg": make_msg("Plan", "Go.", "Ann"),
+        "a.zip": make_zip([("x.txt", b"hello"), ("y.md", b"# Y")]),
+        "a.txt.gz": gzip.compress(b"hello world"),
+        "a.1.gz": gzip.compress(TEXTS["a.1"].encode()),
+    }
+
+
+if __name__ == "__main__":
+    into = Path(sys.argv[1])
+    into.mkdir(parents=True, exist_ok=True)
+    for file, content in make_samples().items():
+        (into / file).write_bytes(content)

@@ -22,6 +22,13 @@ FLOW = (
 )
 """The parts in the order in which a document and then a question travel: each imports what stands before it."""
 
+STEPS = ("state", "understand", "retrieve", "fuse", "duplicates", "relevance", "rerank", "verify", "correct", "outside",
+         "present")  # fmt: skip
+"""The steps of a search in their order, and what they hand on: none imports a later one, and `search.py` runs them."""
+
+QUESTIONS = {"question", "operators", "plan", "expand", "rewrite_llm", "classify", "classify_llm", "synonyms"}
+"""What of `queries/` the search may import: the question as it was read, never the rules that read it."""
+
 FACES = {SOURCE / "__init__.py", SOURCE / "evaluate" / "__init__.py"}
 """Public namespaces, which name what other folders hold and load it on first use."""
 
@@ -65,6 +72,12 @@ def parts_imported(file: Path) -> Iterator[tuple[int, str]]:
             yield from ((line, rest[0]),) if rest else ((line, name) for name in names)
 
 
+def inside(file: Path, part: str) -> list[str]:
+    """The files of one folder that a file imports: `hybridrag.search.state` -> `state`."""
+    modules = (module.split(".") for _, module, _ in imports(file))
+    return [module[2] for module in modules if module[:2] == ["hybridrag", part] and len(module) > 2]
+
+
 def relative(file: Path) -> str:
     return file.relative_to(SOURCE).as_posix()
 
@@ -106,6 +119,25 @@ def test_apps_use_the_public_api_and_the_contract_only(file: Path) -> None:
 def test_the_contract_rests_on_nothing_but_itself(file: Path) -> None:
     allowed = {"types", "errors", "steps"}
     assert [(line, part) for line, part in parts_imported(file) if part not in allowed] == []
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_of_a_search_imports_no_later_one(step: str) -> None:
+    # Verification once called back into retrieval: what runs when is decided in search.py alone.
+    file = SOURCE / "search" / f"{step}.py"
+    later = {*STEPS[STEPS.index(step) + 1 :], "search"}
+    assert later.isdisjoint(inside(file, "search"))
+
+
+def test_the_steps_of_a_search_are_a_dozen_files() -> None:
+    assert len({*STEPS, "search"}) <= 12
+    ran = set(inside(SOURCE / "search" / "search.py", "search"))
+    assert set(STEPS) <= ran
+
+
+@pytest.mark.parametrize("file", sorted((SOURCE / "search").glob("*.py")), ids=relative)
+def test_only_queries_reads_the_words_of_a_question(file: Path) -> None:
+    assert set(inside(file, "queries")) <= QUESTIONS
 
 
 @pytest.mark.parametrize("home", ONLY_IN)

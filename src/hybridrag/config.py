@@ -118,6 +118,8 @@ class DocumentSettings(Section):
     """Whether files and folders whose name starts with a dot are taken in."""
     isolate: bool = True
     """Whether files are read in a process of their own, so that a broken one cannot take the program with it."""
+    ocr: bool = False
+    """Whether scanned pages of a PDF are read by `ocrmypdf`, which must be installed; it takes seconds a page."""
 
 
 class ChunkingSettings(Section):

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -17,11 +18,13 @@ from typing import ParamSpec, Self, TypeVar
 
 from hybridrag.answers.answer import Answerer
 from hybridrag.config import Settings, load_settings
-from hybridrag.documents.chunk import ChunkSize, passage_text
+from hybridrag.documents.chunk import ChunkSize, chunk_document, passage_text
+from hybridrag.documents.formats import no_document
 from hybridrag.documents.isolate import IsolatedReader
 from hybridrag.documents.limits import ReadLimits
 from hybridrag.documents.read import load_file, read_document
-from hybridrag.documents.walk import file_name, find_files
+from hybridrag.documents.unpack import is_archive, members
+from hybridrag.documents.walk import FoundFile, file_name, find_files
 from hybridrag.errors import DocumentError, InvalidInput, InvalidSettings, StageError
 from hybridrag.graph.communities import WriteSummary, rebuild_communities, update_communities
 from hybridrag.graph.extract import Extractor
@@ -227,8 +230,9 @@ class Engine:
             StageError: the embedding model cannot be used.
         """
         limits = make_limits(self.settings)
-        sources = [Source(name=name, load=partial(_load_file, path, name, limits)) for name, path in files.items()]
-        return self._ingest(sources, [], workspace, on_progress, stop)
+        failures: list[DocumentError] = []
+        sources = [source for name, path in files.items() for source in _sources(path, name, limits, failures)]
+        return self._ingest(sources, failures, workspace, on_progress, stop)
 
     def sync(
         self,
@@ -267,6 +271,53 @@ class Engine:
         notes = self._settle() if gone else report.notes
         outcomes = (*report.outcomes, *(removed(file.name, file.id) for file in gone))
         return IngestReport(outcomes=outcomes, seconds=time.monotonic() - began, notes=notes)
+
+    def watch(
+        self,
+        folder: str | Path,
+        *,
+        stop: threading.Event,
+        seconds: float = 2.0,
+        workspace: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Iterator[IngestReport]:
+        """Keep the index in step with a folder until `stop` is set: a report for each `sync` that was needed.
+
+        Looks every `seconds` at the names, sizes and times of its files, and takes a change in once it stands still.
+
+        Raises:
+            InvalidInput: the folder does not exist.
+        """
+        taken: set[tuple[str, int, datetime | None]] | None = None
+        before = None
+        while not stop.is_set():
+            now = {(found.name, found.size, found.modified) for found in self._files_in([folder], [])}
+            # While a file is still being written, its size or time changes from one look to the next.
+            if taken is None or (now != taken and now == before):
+                yield self.sync(folder, workspace=workspace, on_progress=on_progress, stop=stop)
+                taken = now
+            before = now
+            stop.wait(seconds)
+
+    def preview(self, path: str | Path) -> tuple[Document, list[Chunk]]:
+        """What would be read of a file, and the chunks that would be made of it; the index stays as it is.
+
+        Raises:
+            DocumentError: it cannot be read.
+            StageError: the embedding model, whose tokens chunks are measured in, cannot be used.
+        """
+        name = file_name(Path(path))
+        data, modified = load_file(path, name=name, limits=make_limits(self.settings))
+        with self._reader() as read:
+            document = read(data, Source(name=name, load=lambda: data, modified=modified))
+        file_id = file_id_for(self.settings.index.workspace, name)
+        spans = self._load_embedder().token_spans
+        return document, chunk_document(document, file_id=file_id, token_spans=spans, size=self._chunk_size())
+
+    def find_files(self, target: str | Path) -> list[FileInfo]:
+        """The files in the index that a path, name, id or the end of a path stands for."""
+        workspace = self._own_workspace()
+        return self._named(target, workspace) or self._ending(target, workspace)
 
     def remove(
         self, *targets: str | Path | FileId, workspace: str | None = None, everything: bool = False
@@ -636,10 +687,7 @@ class Engine:
                 embedder=self.embedder,
                 read=read,
                 workspace=workspace or self.settings.index.workspace,
-                size=ChunkSize(
-                    max_tokens=self.settings.chunking.max_tokens,
-                    overlap_tokens=self.settings.chunking.overlap_tokens,
-                ),
+                size=self._chunk_size(),
                 extract=self._extract,
                 on_progress=on_progress,
                 stop=stop,
@@ -650,6 +698,10 @@ class Engine:
                 self._on_progress = None
                 self._store.flush()
         return report.model_copy(update={"notes": self._settle()})
+
+    def _chunk_size(self) -> ChunkSize:
+        chosen = self.settings.chunking
+        return ChunkSize(max_tokens=chosen.max_tokens, overlap_tokens=chosen.overlap_tokens)
 
     def _settle(self) -> tuple[str, ...]:
         """After a change: communities up to date, fast opening next time; what could not be done now."""
@@ -699,17 +751,28 @@ class Engine:
         """The files that the paths name, without those that the index itself is made of."""
         sources: dict[str, Source] = {}
         failures: list[DocumentError] = []
+        limits = make_limits(self.settings)
+        for found in self._files_in(paths, failures):
+            for source in _sources(found.path, found.name, limits, failures):
+                kind = None if found.chosen else no_document(source.name)
+                sources[source.name] = replace(
+                    source,
+                    modified=source.modified or found.modified,
+                    folder=found.folder,
+                    kind=kind,
+                    chosen=found.chosen and source.name == found.name,
+                )
+        return list(sources.values()), failures
+
+    def _files_in(self, paths: Sequence[str | Path], problems: list[DocumentError]) -> Iterator[FoundFile]:
+        """The files below the paths, without those that the index itself is made of."""
         own = self.path.absolute()
-        chosen, limits = self.settings.documents, make_limits(self.settings)
+        chosen = self.settings.documents
         # Later patterns decide: hidden files come in again, but not what programs keep for themselves.
         hidden = ("!.*", *NEVER_DOCUMENTS) if chosen.include_hidden else ()
-        for found in find_files(paths, problems=failures, excludes=(*hidden, *chosen.exclude)):
-            if own == found.path or own in found.path.parents:
-                continue
-            sources[found.name] = Source(
-                name=found.name, load=partial(_load_file, found.path, found.name, limits), modified=found.modified
-            )
-        return list(sources.values()), failures
+        for found in find_files(paths, problems=problems, excludes=(*hidden, *chosen.exclude)):
+            if own != found.path and own not in found.path.parents:
+                yield found
 
     def _passages(self, keys: Sequence[int]) -> dict[int, str]:
         chunks = self._store.chunks_by_key(keys)
@@ -770,6 +833,24 @@ async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 
 def _read_here(data: bytes, source: Source, *, limits: ReadLimits) -> Document:
     return read_document(data, name=source.name, mime_type=source.mime_type, limits=limits, modified=source.modified)
+
+
+def _sources(path: Path, name: str, limits: ReadLimits, failures: list[DocumentError]) -> Iterator[Source]:
+    """A file, or the files in it where it is an archive."""
+    if not is_archive(name):
+        yield Source(name=name, load=partial(_load_file, path, name, limits))
+        return
+    try:
+        for member in members(path, name=name, limits=limits, problems=failures):
+            yield Source(
+                name=member.name,
+                load=member.load,
+                modified=member.modified,
+                kind=no_document(member.name),
+                chosen=False,
+            )
+    except DocumentError as error:
+        failures.append(error)
 
 
 def _load_file(path: Path, name: str, limits: ReadLimits) -> bytes:

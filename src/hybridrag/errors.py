@@ -82,9 +82,13 @@ class DocumentError(RAGError):
 
     code = "document_error"
 
-    def __init__(self, name: str | Path, reason: str, *, hint: str | None = None) -> None:
+    kind: str | None = None
+    """What the file is, where it is no document at all: "picture", "empty file". In a folder such files are skipped."""
+
+    def __init__(self, name: str | Path, reason: str, *, hint: str | None = None, kind: str | None = None) -> None:
         self.name = str(name)
         self.reason = reason
+        self.kind = kind
         # A name may hold a line break; a message may not.
         shown = " ".join(self.name.splitlines())
         super().__init__(f"{shown}: {reason}.", hint=hint)

@@ -24,7 +24,7 @@ from hybridrag.types.extraction import NOTHING_SAID, ChunkGraph
 from hybridrag.types.ids import ChunkId, FileId, file_id_for
 from hybridrag.types.reports import FileOutcome, FileState, IngestReport, OnProgress, Progress
 
-PIPELINE_VERSION = 2
+PIPELINE_VERSION = 3
 """Raised when readers or chunking change what they make of a file: files are then taken in anew."""
 
 EMBED_BATCH = 64
@@ -44,6 +44,12 @@ class Source:
     modified: datetime | None = None
     created: datetime | None = None
     title: str | None = None
+    folder: str | None = None
+    """The folder that was added, where people are shown the path below it."""
+    kind: str | None = None
+    """What it is, where its name says that it is no document: it is skipped without being loaded."""
+    chosen: bool = True
+    """Whether it was named itself: then it fails where one that a folder holds is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,7 @@ class _Prepared:
     existed: bool
     missing: list[str]
     said: dict[ChunkId, ChunkGraph]
+    warnings: tuple[str, ...]
 
 
 Read = Callable[[bytes, Source], Document]
@@ -175,8 +182,14 @@ class Ingest:
     def _prepare(self, source: Source) -> _Prepared | FileOutcome:
         try:
             self._tell("read", source.name)
+            if source.kind is not None:
+                return _skipped(source.name, source.kind)
             return self._prepare_or_raise(source)
         except DocumentError as error:
+            # What the index has of a file that broke stays, and is no longer what the file holds: that is a failure.
+            known = self._store.file(file_id_for(self._workspace, source.name))
+            if error.kind is not None and not source.chosen and known is None:
+                return _skipped(source.name, error.kind)
             return _failed(source.name, error)
         except OSError as error:
             return _failed(source.name, DocumentError(source.name, error.strerror or str(error)))
@@ -195,6 +208,7 @@ class Ingest:
         file = FileInfo(
             id=file_id,
             name=source.name,
+            folder=source.folder,
             workspace=self._workspace,
             mime_type=document.mime_type,
             title=title,
@@ -218,6 +232,7 @@ class Ingest:
             known is not None,
             missing,
             self._said(file, chunks, passages),
+            document.warnings,
         )
 
     def _known(self, passages: Sequence[str]) -> dict[str, Embedded]:
@@ -279,6 +294,7 @@ class Ingest:
             file_id=item.file.id,
             chunks=len(item.chunks),
             embedded=len(item.missing),
+            warnings=item.warnings,
         )
 
     def _tell(self, stage: str, current: str) -> None:
@@ -297,6 +313,10 @@ class Ingest:
 
 def _failed(name: str, error: DocumentError) -> FileOutcome:
     return FileOutcome(name=name, state=FileState.FAILED, reason=str(error))
+
+
+def _skipped(name: str, kind: str) -> FileOutcome:
+    return FileOutcome(name=name, state=FileState.SKIPPED, kind=kind)
 
 
 def removed(name: str, file_id: FileId) -> FileOutcome:

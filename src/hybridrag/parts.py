@@ -246,6 +246,7 @@ def make_limits(settings: Settings) -> ReadLimits:
         max_rows=chosen.max_rows,
         max_seconds=chosen.max_seconds,
         max_memory_bytes=chosen.max_memory_bytes,
+        ocr=chosen.ocr,
     )
 
 

@@ -6,12 +6,13 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hybridrag.documents.chunk import ChunkSize, chunk_document, passage_text
-from hybridrag.types.documents import Block, BlockKind, Chunk, Document
+from hybridrag.types.documents import Block, BlockKind, Chunk, Document, LineMap, place_of
 from hybridrag.types.ids import file_id_for
 
 FILE = file_id_for("default", "a.md")
@@ -30,7 +31,7 @@ def document(*parts: tuple[BlockKind, str] | tuple[BlockKind, str, int]) -> Docu
         level = part[2] if len(part) == 3 else 0
         blocks.append(Block(kind=part[0], start=len(text), end=len(text) + len(part[1]), level=level))
         text += part[1] + "\n\n"
-    return Document(text=text, blocks=tuple(blocks), mime_type="text/plain")
+    return Document(text=text, blocks=tuple(blocks), mime_type="text/plain", lines=LineMap.of_text(text))
 
 
 def cut(doc: Document, *, tokens: int = 40, overlap: int = 0) -> list[Chunk]:
@@ -145,6 +146,58 @@ def test_a_passage_says_where_it_stands_once() -> None:
     assert passage_text(chunk, "Guide") == "# Guide\n\nThe limit is five."
     inner = chunk.model_copy(update={"text": "The limit is five.", "headings": ("Guide", "Limits")})
     assert passage_text(inner, "Guide") == "Guide\nLimits\nThe limit is five."
+
+
+LONG = SENTENCE * 3
+
+
+def test_a_heading_never_ends_a_chunk() -> None:
+    doc = document((P, LONG), (P, SENTENCE), (H, "## Limits", 2), (P, SENTENCE * 4))
+    assert not any(chunk.text.endswith("Limits") for chunk in cut(doc, tokens=45))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Can I send a sensor back?", "Yes, within forty five days in the original box."),
+        ("Q. 食券に文字が出ません", "A. 券紙の裏表が逆です。"),
+        ("返品できますか？", "はい。十日以内に限ります。"),
+    ],
+)
+def test_a_question_stays_with_its_answer(question: str, answer: str) -> None:
+    # Without it, a chunk ended with the question and the next began with the answer.
+    for padding in range(1, 12):
+        chunks = cut(document((P, "word " * (3 * padding)), (P, question), (P, answer)), tokens=40)
+        assert any(question in chunk.text and answer in chunk.text for chunk in chunks)
+
+
+@pytest.mark.parametrize("kind", [CODE, ROW, BlockKind.LIST_ITEM])
+def test_what_a_sentence_announces_begins_in_its_chunk(kind: BlockKind) -> None:
+    # "次のコマンドを実行します。" stood in one chunk and the command in the next: answers had no command.
+    for padding in range(1, 14):
+        doc = document((P, "word " * (3 * padding)), (P, "次のコマンドを実行します。"), (kind, "apt install zebra"))
+        assert any("実行します" in chunk.text and "apt install" in chunk.text for chunk in cut(doc, tokens=40))
+
+
+def test_code_that_fits_is_not_cut() -> None:
+    code = "\n".join(f"step {n} of it" for n in range(8))
+    for padding in range(1, 14):
+        chunks = cut(document((P, "word " * (3 * padding)), (P, "Run this:"), (CODE, code)), tokens=45)
+        assert any(code in chunk.text for chunk in chunks)
+
+
+def test_a_chunk_of_several_functions_names_them() -> None:
+    text = "def f(): ...\n\ndef g(): ..."
+    blocks = (Block(CODE, 0, 12, within=("A", "f")), Block(CODE, 14, 26, within=("A", "g")))
+    (chunk,) = cut(Document(text=text, blocks=blocks, mime_type="text/x-python"))
+    assert chunk.headings == ("A", "f, g")
+
+
+def test_a_chunk_of_a_pdf_says_where_a_viewer_finds_it() -> None:
+    blocks = (Block(P, 0, 3, page=3, box=(72, 90, 300, 100)), Block(P, 5, 8, page=3, box=(72, 110, 522, 150)))
+    (chunk,) = cut(Document(text="One\n\nTwo", blocks=blocks, mime_type="application/pdf"))
+    assert chunk.anchor == "page=3&viewrect=72,90,450,60"
+    assert (chunk.line_start, place_of(chunk, "application/pdf")) == (None, "page 3")
 
 
 @given(st.lists(st.tuples(st.sampled_from([P, CODE, ROW, BlockKind.LIST_ITEM, H]), st.text(max_size=400)), max_size=12))

@@ -88,7 +88,8 @@ Set
 
 def test_markdown_keeps_its_source_and_marks_every_kind_of_block() -> None:
     document = read(MARKDOWN, "plan.md")
-    assert document.text == MARKDOWN
+    table = "| city | people |\n|------|--------|\n| Tokyo | 14 |"
+    assert document.text == MARKDOWN.replace(table, "city | people\ncity: Tokyo | people: 14")
     assert blocks(document) == [
         ("heading", "Main *thing*"),
         ("paragraph", "Text that goes\nover two lines."),
@@ -96,8 +97,8 @@ def test_markdown_keeps_its_source_and_marks_every_kind_of_block() -> None:
         ("list_item", "- nested"),
         ("list_item", "second paragraph"),
         ("list_item", "1. numbered"),
-        ("table_row", "| city | people |"),
-        ("table_row", "| Tokyo | 14 |"),
+        ("table_row", "city | people"),
+        ("table_row", "city: Tokyo | people: 14"),
         ("code", "x = 1\n\ny = 2"),
         ("heading", "Quoted heading"),
         ("paragraph", "> quoted text"),
@@ -154,8 +155,10 @@ def test_source_code_is_cut_at_top_level_definitions() -> None:
         "def g():\n    pass\n\n\nclass C:\n    x = 1\n\n    def m(self):\n        return 2\n"
     )
     document = read(code, "a.py")
-    assert [kind for kind, _ in blocks(document)] == ["code"] * 4
-    assert [text.split("\n")[0] for _, text in blocks(document)] == ["import os", "# about f", "def g():", "class C:"]
+    assert [kind for kind, _ in blocks(document)] == ["code"] * 5
+    firsts = ["import os", "# about f", "def g():", "class C:", "    def m(self):"]
+    assert [text.split("\n")[0] for _, text in blocks(document)] == firsts
+    assert [block.within for block in document.blocks] == [(), ("f",), ("g",), ("C",), ("C", "m")]
     assert document.text == code
     assert document.mime_type == "text/x-python"
 
@@ -167,6 +170,7 @@ def test_closing_braces_stay_with_what_they_close() -> None:
         "export function f() {\n  return 1;\n\n}",
         "export class A {\n  b() {}\n}",
     ]
+    assert [block.within for block in document.blocks] == [("f",), ("A",)]
 
 
 def test_scripts_without_an_ending_are_known_by_their_first_line() -> None:

@@ -35,7 +35,7 @@ def test_a_found_file_says_where_it_is_and_how_large(tmp_path: Path) -> None:
     make(tmp_path, "a.md", text="12345")
     os.utime(tmp_path / "a.md", (1_700_000_000, 1_700_000_000))
     (found,) = find_files([tmp_path], problems=[], base=tmp_path)
-    assert found == FoundFile(tmp_path / "a.md", "a.md", 5, found.modified)
+    assert found == FoundFile(tmp_path / "a.md", "a.md", 5, found.modified, str(tmp_path), chosen=False)
     assert found.modified is not None
     assert found.modified.timestamp() == 1_700_000_000
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hybridrag.answers.extract import abstain, extract_answer
+from hybridrag.answers.quote import Span, quote
 from hybridrag.answers.write_llm import answer_with_llm
-from hybridrag.language.sentences import sentences
 from hybridrag.protocols import Llm, Question, Reader, Reading
 from hybridrag.queries.question import read_question
 from hybridrag.result import Err
@@ -17,7 +18,14 @@ from hybridrag.search.read import read_all
 from hybridrag.search.record import span
 from hybridrag.types.answers import Answer, Citation, NearestPassage
 from hybridrag.types.queries import SearchQuery
-from hybridrag.types.results import Hit, SearchResult, SearchResultItem, SearchResultType, SufficiencyEvaluation
+from hybridrag.types.results import (
+    Hit,
+    SearchResult,
+    SearchResultItem,
+    SearchResultSources,
+    SearchResultType,
+    SufficiencyEvaluation,
+)
 
 NEAREST = 3
 """Passages shown beside an answer or a refusal."""
@@ -27,6 +35,8 @@ SHOWN = 280
 
 BESIDE_THE_QUESTION = 0.1
 """Below this probability an LLM is not asked: the passages are clearly beside the question."""
+
+_HEADING = re.compile(r"^(#{1,6})\s+(.+)$", re.MULTILINE)
 
 UNJUDGED = SufficiencyEvaluation(is_sufficient=False, confidence=0.5)
 
@@ -107,20 +117,22 @@ def _candidate(item: SearchResultItem) -> Hit:
 
 def _nearest(item: SearchResultItem, reading: Reading) -> NearestPassage:
     return NearestPassage(
-        text=snippet(item.content.text, reading.start),
+        text=snippet(item.content.text, (reading.start, reading.end)),
         result_id=item.id,
         relevance=reading.relevance,
         sources=item.sources,
     )
 
 
-def snippet(text: str, at: int) -> str:
-    """What stands around a place, from the beginning of its sentence, on one line and cut between words.
+def snippet(text: str, stretch: Span) -> str:
+    """What stands around a stretch: its row of a table, or its sentence and what follows, cut between words.
 
-    ("It rained. The fee is 12 crowns.", 20) -> "The fee is 12 crowns."
+    ("It rained. The fee is 12 crowns.", (22, 24)) -> "The fee is 12 crowns."
     """
-    start = max((first for first, _ in sentences(text) if at - SHOWN // 2 <= first <= at), default=at)
-    rest = " ".join(text[start:].split())
+    quoted = quote(text, stretch)
+    start = quoted.start if quoted else 0
+    row = quoted is not None and " | " in quoted.shown
+    rest = " ".join((quoted.shown if quoted and row else text[start:]).split())
     if len(rest) <= SHOWN:
         return rest
     cut = rest.rfind(" ", SHOWN * 3 // 4, SHOWN)
@@ -129,10 +141,28 @@ def snippet(text: str, at: int) -> str:
 
 def _with_sources(answer: Answer, items: Sequence[SearchResultItem]) -> Answer:
     """The answer with the place of each citation."""
-    by_id = {item.id: item.sources for item in items}
-    citations = tuple(_placed(citation, by_id.get(citation.result_id)) for citation in answer.citations)
+    by_id = {item.id: item for item in items}
+    citations = tuple(
+        citation.model_copy(update={"sources": place_within(item.sources, item.content.text, citation)})
+        for citation in answer.citations
+        if (item := by_id[citation.result_id])
+    )
     return answer.model_copy(update={"citations": citations})
 
 
-def _placed(citation: Citation, sources: object) -> Citation:
-    return citation.model_copy(update={"sources": sources})
+def place_within(sources: SearchResultSources, text: str, citation: Citation) -> SearchResultSources:
+    """Where a quotation stands: under the last heading before it and, where lines are those of the file, on its lines.
+
+    A chunk of lines 5 to 9 with "## Staff" on line 8, quoted from line 9 on -> headings [..., "Staff"], line 9
+    """
+    changed: dict[str, object] = {}
+    before = text[: citation.start]
+    above = list(_HEADING.finditer(before))
+    if above:
+        level = len(above[-1][1])
+        changed["headings"] = (*sources.headings[: level - 1], above[-1][2].strip())
+    first, last = sources.line_start, sources.line_end
+    if first and last and last - first == text.count("\n"):
+        first += before.count("\n")
+        changed |= {"line_start": first, "line_end": first + text[citation.start : citation.end].count("\n")}
+    return sources.model_copy(update=changed)

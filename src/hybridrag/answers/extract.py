@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hybridrag.answers.quote import Quoted, Span, complete, prose, quote, within_block
+from hybridrag.answers.quote import Quoted, Span, complete, prose, quote, shown, within_block
 from hybridrag.answers.yes_no import YES_NO, say_yes_no
 from hybridrag.language.detect import detect
 from hybridrag.language.lines import silent_lines
@@ -111,7 +111,7 @@ def _quote(read: Read, at: int, reading: Reading) -> Quoted | None:
 def _short(read: Read, first: _Quote, reading: Reading) -> ShortAnswer | None:
     """The stretch, completed; None where it stands in a question and what follows that is quoted."""
     text, quoted = read.candidates[first.at].text, first.quoted
-    clause = read.question.want is Want.REASON or read.question.asks_yes_no
+    clause = read.question.want in {Want.REASON, Want.MANNER} or read.question.asks_yes_no
     start, end = complete(text, _stretch(read, first.at, reading), clause=clause)
     start, end = max(start, quoted.start), min(end, quoted.end)
     if start >= end:
@@ -132,7 +132,7 @@ def _one_each(read: Read) -> list[_Quote]:
             asked = read.question
             rated = [asked.coverage(presence(asked.terms, terms.get(start, frozenset()))) for start, _ in spans]
             start, end = spans[rated.index(max(rated))]
-            quoted = Quoted(start, end, " ".join(candidate.text[start:end].split()))
+            quoted = Quoted(start, end, shown(candidate.text[start:end]).lstrip("-*+•・ "))
             found[source] = _Quote(at, quoted, candidate.title or None)
     return list(found.values())
 
@@ -149,12 +149,14 @@ def _answer(candidates: Sequence[Hit], quotes: Sequence[_Quote]) -> Answer | Non
         for number, one in enumerate(quotes, start=1)
     )
     lines = any(one.about or "\n" in one.text for one in sentences)
-    text = ("\n" if lines else " ").join(map(_cited, sentences))
+    cited = [_cited(sentence, verbatim=one.quoted.verbatim) for sentence, one in zip(sentences, quotes, strict=True)]
+    text = ("\n" if lines else " ").join(cited)
     return Answer(text=text, sentences=sentences, citations=citations, generated_by=EXTRACTIVE)
 
 
-def _cited(sentence: AnswerSentence) -> str:
-    """A sentence with its number, which stands before code or a list and not in it."""
-    first, *rest = sentence.text.split("\n", 1)
+def _cited(sentence: AnswerSentence, *, verbatim: bool) -> str:
+    """A sentence with its number, which stands before lines of code or of a list and not among them."""
     about = f"{sentence.about}: " if sentence.about else ""
-    return "\n".join([f"{about}{first} [{sentence.citations[0]}]", *rest])
+    number = f" [{sentence.citations[0]}]"
+    first, *rest = sentence.text.split("\n", 1) if verbatim else [sentence.text]
+    return about + "\n".join([first + number, *rest])

@@ -12,8 +12,8 @@ from hybridrag.language.sentences import sentences
 LONGEST = 600
 """Characters of one quotation; a list without full stops is one sentence as long as its page."""
 
-STEPS = 3
-"""Sentences quoted where a reason or a way to do it is asked for: those are rarely told in one."""
+AROUND, STEPS = 2, 3
+"""Sentences of a paragraph that are quoted, and as many where a reason or a way to do it is asked for."""
 
 Span = tuple[int, int]
 
@@ -43,6 +43,8 @@ class Quoted:
     start: int
     end: int
     shown: str
+    verbatim: bool = False
+    """Whether lines of code or of a list follow the first."""
 
 
 def quote(text: str, stretch: Span, *, silent: Sequence[Span] = (), goes_on: bool = False) -> Quoted | None:
@@ -68,7 +70,7 @@ def quote(text: str, stretch: Span, *, silent: Sequence[Span] = (), goes_on: boo
     if end - start > LONGEST:
         start = max(start, min(stretch[0], end - LONGEST))
         end = max(start + LONGEST, stretch[1])
-    return Quoted(start, end, shown(text[start:end]))
+    return Quoted(start, end, shown(text[start:end]), bool(block or payload))
 
 
 def shown(text: str) -> str:
@@ -104,7 +106,7 @@ def prose(text: str, silent: Sequence[Span] = ()) -> list[Span]:
 
     "# Fees", blank line, "Fees rose by a tenth." -> the place of the sentence
     """
-    spans = [_past(text, one, silent) for one in sentences(text)]
+    spans = [_past(text, one, [*silent, *_blocks_of_code(text)]) for one in sentences(text)]
     return [
         one
         for one in spans
@@ -118,8 +120,10 @@ def within_block(text: str, stretch: Span, silent: Sequence[Span] = ()) -> Span:
     "Closed. ## Visiting Open from May", each on its line -> "Open from May"
     """
     start, end = stretch
-    edges = [start, end, *(place for one in (*silent, *_blocks_of_code(text)) for place in one)]
+    code = _blocks_of_code(text)
+    edges = [start, end, *(place for one in (*silent, *code) for place in one)]
     edges += [match.end() for match in _BLOCK_END.finditer(text, start, end)]
+    edges += [at + 1 for one in code for at in range(*one) if text[at] == "\n"]
     inside = sorted({min(max(edge, start), end) for edge in edges})
     parts = [one for one in pairwise(inside) if not any(a <= one[0] < b for a, b in silent)]
     return max(parts, key=lambda one: one[1] - one[0], default=stretch)
@@ -267,19 +271,27 @@ def _sentence(text: str, stretch: Span, silent: Sequence[Span], *, goes_on: bool
         at += 1  # under a question stands its answer
     last = max([at, *(place for place, (start, _) in enumerate(spans) if start < stretch[1])])
     start, end = spans[at][0], max(spans[last][1], stretch[1])
+    most = STEPS if goes_on else AROUND
     item = next((one for one, _ in reversed(spans[: at + 1]) if _opens_item(text, one)), start)
     if item < start and start - item < LONGEST // 2 and "\n\n" not in text[item:start]:
         start = item  # the beginning of an item says what it is about
     elif at and _POINTS_BACK.match(text[start:end]) and _adjoin(text, spans[at - 1], spans[at]):
         start = spans[at - 1][0]
-    if goes_on:
-        numbered = _NUMBERED.match(text, one_line(text, start))
-        for before, one in pairwise(spans[last:]):
-            more = _NUMBERED.match(text, one[0]) if numbered else one in spans[last : last + STEPS]
-            if not more or not _adjoin(text, before, one) or one[1] - start > LONGEST:
-                break
-            end = one[1]
+        most -= 1
+    numbered = goes_on and _NUMBERED.match(text, one_line(text, start))
+    for number, (before, one) in enumerate(pairwise(spans[last:]), start=1):
+        same = not _opens_item(text, one[0]) and (goes_on or not _is_line(text, one))
+        more = _NUMBERED.match(text, one[0]) if numbered else same and number < most
+        if not more or not _adjoin(text, before, one) or one[1] - start > LONGEST:
+            break
+        end = one[1]
     return start, end
+
+
+def _is_line(text: str, span: Span) -> bool:
+    """Whether a sentence is a whole line that ends without a stop, as in a log."""
+    alone = one_line(text, span[0]) == span[0] and text[span[1] : span[1] + 1] in {"", "\n"}
+    return alone and not _SAYS.search(text[slice(*span)])
 
 
 def _opens_item(text: str, at: int) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from array import array
 from datetime import datetime
 from typing import Final
 
 from hybridrag.documents.source import Source
-from hybridrag.types.documents import Block, BlockKind, Document
+from hybridrag.types.documents import Block, BlockKind, Document, LineMap
 
 _TIGHT: Final = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})
 """Neighbours of these kinds stand on lines of their own; everything else is set apart by an empty line."""
@@ -37,6 +38,8 @@ class DocumentBuilder:
         self._parts: list[str] = []
         self._blocks: list[Block] = []
         self._length = 0
+        self._line_starts = array("I")
+        self._line_numbers = array("I")
         self.first_heading: str | None = None
         """The text of the first heading, once there is one."""
 
@@ -44,8 +47,21 @@ class DocumentBuilder:
         """How many blocks there are so far."""
         return len(self._blocks)
 
-    def add(self, kind: BlockKind, text: str, *, level: int = 0, page: int | None = None) -> None:
+    def add(
+        self,
+        kind: BlockKind,
+        text: str,
+        *,
+        level: int = 0,
+        page: int | None = None,
+        line: int | None = None,
+        within: tuple[str, ...] = (),
+        anchor: str | None = None,
+        box: tuple[float, float, float, float] | None = None,
+    ) -> None:
         """Append a block; text that is only white space adds nothing.
+
+        `line` is where it begins in the file; the lines of code follow each other from there.
 
         Raises:
             DocumentTooLarge: more text than `max_text_chars`.
@@ -53,7 +69,12 @@ class DocumentBuilder:
         """
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        text = text.strip("\n") if kind is BlockKind.CODE else text.strip()
+        if kind is BlockKind.CODE:
+            opening = len(text) - len(text.lstrip("\n"))
+            line = None if line is None else line + opening
+            text = text.strip("\n")
+        else:
+            text = text.strip()
         if not text or text.isspace():
             return
         gap = self._gap(kind, page)
@@ -65,8 +86,17 @@ class DocumentBuilder:
         self._parts += (gap, storable(text))
         if kind is BlockKind.HEADING and self.first_heading is None:
             self.first_heading = text
-        self._blocks.append(Block(kind, start, end, level, page))
+        self._blocks.append(Block(kind, start, end, level, page, within, anchor, box))
         self._length = end
+        if line is not None:
+            self._mark_lines(start, line, text if kind is BlockKind.CODE else "")
+
+    def _mark_lines(self, start: int, line: int, code: str) -> None:
+        self._line_starts.append(start)
+        self._line_numbers.append(line)
+        for count, match in enumerate(re.finditer("\n", code), start=1):
+            self._line_starts.append(start + match.end())
+            self._line_numbers.append(line + count)
 
     def _gap(self, kind: BlockKind, page: int | None) -> str:
         if not self._blocks:
@@ -82,6 +112,7 @@ class DocumentBuilder:
         created: datetime | None = None,
         modified: datetime | None = None,
         metadata: dict[str, str] | None = None,
+        warnings: tuple[str, ...] = (),
     ) -> Document:
         """The finished document; without a `title` the first heading is it, unless headings only name its records."""
         return Document(
@@ -92,4 +123,6 @@ class DocumentBuilder:
             created=created,
             modified=modified,
             metadata=metadata or {},
+            lines=LineMap(self._line_starts, self._line_numbers) if self._line_starts else None,
+            warnings=warnings,
         )

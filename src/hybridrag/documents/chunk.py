@@ -1,15 +1,17 @@
 """Cut a document into chunks along its structure.
 
 Headings start chunks, paragraphs and sentences stay whole where they fit, tables break between rows and code between
-lines. A chunk is always one stretch of the stored text, so its offsets, page and lines are exact.
+lines. What only makes sense together stays together where it fits: a heading and what follows it, a question and its
+answer, the sentence before a list, a table or code and its beginning, a block of code. A chunk is always one stretch of
+the stored text, so its offsets, page and lines are exact.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,10 @@ TINY_SECTION = 0.25
 little to be found by its meaning."""
 
 
+MOST_NAMES = 6
+"""Functions and the like that a chunk is said to hold: a chunk of a hundred constants would be all names."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
     """How long chunks are, in tokens of the embedding model."""
@@ -48,10 +54,25 @@ class _Unit:
     end: int
     tokens: int
     kind: BlockKind
-    page: int | None
+    block: Block
     headings: tuple[str, ...]
     opens_section: bool = False
     opens_block: bool = False
+    keeps_next: bool = False
+    """Whether it makes little sense without the unit after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bundle:
+    """Units that stay in one chunk."""
+
+    units: tuple[_Unit, ...]
+    tokens: int
+
+    @property
+    def opens_block(self) -> bool:
+        """Whether a block begins with it."""
+        return self.units[0].opens_block
 
 
 def chunk_document(
@@ -63,7 +84,7 @@ def chunk_document(
     """
     size = size or ChunkSize()
     units = list(_units(document, token_spans, size.max_tokens))
-    lines = _line_starts(document.text)
+    lines = document.lines
     seen: dict[str, int] = {}
     chunks: list[Chunk] = []
     for group in _groups(units, size):
@@ -82,9 +103,10 @@ def chunk_document(
                 start=start,
                 end=end,
                 headings=_headings_of(group),
-                page=group[0].page,
-                line_start=bisect_right(lines, start),
-                line_end=bisect_right(lines, end - 1),
+                page=group[0].block.page,
+                line_start=lines.at(start) if lines else None,
+                line_end=lines.at(end - 1) if lines else None,
+                anchor=_anchor(group),
                 language=detect(text),
                 tokens=sum(unit.tokens for unit in group),
             )
@@ -103,40 +125,82 @@ def passage_text(chunk: Chunk, title: str | None) -> str:
     return "\n".join([*dict.fromkeys(path), chunk.text])
 
 
-def _line_starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer("\n", text))]
+def _anchor(group: Sequence[_Unit]) -> str | None:
+    """What a viewer opens the chunk by: its rectangle on its first page, else the anchor that its text stands under."""
+    page = group[0].block.page
+    boxes = [unit.block.box for unit in group if unit.block.box is not None and unit.block.page == page]
+    if boxes:
+        left, top = min(box[0] for box in boxes), min(box[1] for box in boxes)
+        width, height = max(box[2] for box in boxes) - left, max(box[3] for box in boxes) - top
+        # RFC 8118: how an address names a place in a PDF.
+        return f"page={page}&viewrect={left:.0f},{top:.0f},{width:.0f},{height:.0f}"
+    return next((unit.block.anchor for unit in group if unit.block.anchor is not None), None)
 
 
 def _headings_of(group: Sequence[_Unit]) -> tuple[str, ...]:
-    """The path of the first unit that is no heading itself: that is what the chunk's text stands under."""
-    for unit in group:
-        if unit.kind is not BlockKind.HEADING:
-            return unit.headings
-    return group[-1].headings
+    """The path of the first unit that is no heading itself: that is what the chunk's text stands under.
+
+    Below it come the class and function of code; of several that share a chunk, what they share, then their names.
+    """
+    first = next((unit for unit in group if unit.kind is not BlockKind.HEADING), group[-1])
+    return (*first.headings, *_shared([unit.block.within for unit in group]))
+
+
+def _shared(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """[("A", "f"), ("A", "g")] -> ("A", "f, g"); [("f",), ("g",)] -> ("f, g",)."""
+    shared: list[str] = []
+    for depth in range(max(map(len, paths))):
+        names = list(dict.fromkeys(path[depth] for path in paths if len(path) > depth))
+        shared.append(", ".join(names[:MOST_NAMES]))
+        if len(names) > 1:
+            break
+    return tuple(shared)
 
 
 def _units(document: Document, token_spans: TokenSpans, max_tokens: int) -> Iterator[_Unit]:
     path: list[tuple[int, str]] = []
-    for block in document.blocks:
+    for block, following in zip_longest(document.blocks, document.blocks[1:]):
         opens_section = block.kind is BlockKind.HEADING
+        body = document.text[block.start : block.end]
         if opens_section:
             level = max(1, block.level)
             path = [entry for entry in path if entry[0] < level]
-            path.append((level, _heading_text(document.text[block.start : block.end])))
+            path.append((level, _heading_text(body)))
         headings = tuple(text for _, text in path)
-        first = True
-        for start, end, tokens in _pieces(document.text, block, token_spans, max_tokens):
-            yield _Unit(
+        units = [
+            _Unit(
                 start=start,
                 end=end,
                 tokens=tokens,
                 kind=block.kind,
-                page=block.page,
+                block=block,
                 headings=headings,
-                opens_section=opens_section and first,
-                opens_block=first,
+                opens_section=opens_section and index == 0,
+                opens_block=index == 0,
+                keeps_next=block.kind is BlockKind.CODE,
             )
-            first = False
+            for index, (start, end, tokens) in enumerate(_pieces(document.text, block, token_spans, max_tokens))
+        ]
+        if units:
+            units[-1] = replace(units[-1], keeps_next=_leads(body, block.kind, following))
+        yield from units
+
+
+_PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
+_LEAD_END = re.compile(r"[:：?？]\W*$")
+_QUESTION = re.compile(r"\W{0,3}(?:Q|Ｑ|問|質問)\s?[0-9０-９]{0,3}\s?[.．:：)）、 　]")
+
+
+def _leads(body: str, kind: BlockKind, following: Block | None) -> bool:
+    """Whether the last words of a block announce the block after it."""
+    if following is None or following.kind is BlockKind.HEADING:
+        return False
+    if kind is BlockKind.HEADING:
+        return True
+    # What stands before a list, a table or code says what it is, in whatever words.
+    if kind is BlockKind.PARAGRAPH and following.kind is not BlockKind.PARAGRAPH:
+        return True
+    return kind in _PROSE and bool(_LEAD_END.search(body[-20:]) or _QUESTION.match(body))
 
 
 def _heading_text(source: str) -> str:
@@ -236,36 +300,67 @@ def _sections(units: Sequence[_Unit], max_tokens: int) -> Iterator[list[_Unit]]:
         yield section
 
 
+def _bundles(section: Sequence[_Unit], max_tokens: int) -> Iterator[_Bundle]:
+    """Units by what stays together; what would be larger than a chunk is taken apart again, but for its first two."""
+    first = 0
+    while first < len(section):
+        last, tokens = first, section[first].tokens
+        while section[last].keeps_next and last + 1 < len(section) and tokens <= max_tokens:
+            last += 1
+            tokens += section[last].tokens
+        if tokens > max_tokens:
+            last = first + _together(section, first, max_tokens) - 1
+        units = tuple(section[first : last + 1])
+        yield _Bundle(units, sum(unit.tokens for unit in units))
+        first = last + 1
+
+
+def _together(section: Sequence[_Unit], first: int, max_tokens: int) -> int:
+    """How many units of a bundle that is too large stay together: one, or two where that cuts no code that fits."""
+    pair = section[first : first + 2]
+    if pair[0].kind is BlockKind.CODE or sum(unit.tokens for unit in pair) > max_tokens:
+        return 1
+    if pair[1].kind is not BlockKind.CODE:
+        return 2
+    tokens = 0
+    for unit in section[first + 1 :]:
+        if unit.block is not pair[1].block or tokens > max_tokens:
+            break
+        tokens += unit.tokens
+    return 1 if tokens <= max_tokens else 2
+
+
 def _pack(section: Sequence[_Unit], size: ChunkSize) -> Iterator[list[_Unit]]:
     current: list[_Unit] = []
     tokens = 0
-    for index, unit in enumerate(section):
-        if current and _breaks_before(section, index, tokens, size.max_tokens):
+    bundles = list(_bundles(section, size.max_tokens))
+    for index, bundle in enumerate(bundles):
+        if current and _breaks_before(bundles, index, tokens, size.max_tokens):
             yield current
-            current = _overlap(current, unit, size)
+            current = _overlap(current, bundle, size)
             tokens = sum(kept.tokens for kept in current)
-        current.append(unit)
-        tokens += unit.tokens
+        current.extend(bundle.units)
+        tokens += bundle.tokens
     if current:
         yield current
 
 
-def _breaks_before(section: Sequence[_Unit], index: int, tokens: int, max_tokens: int) -> bool:
-    unit = section[index]
-    if tokens + unit.tokens > max_tokens:
+def _breaks_before(bundles: Sequence[_Bundle], index: int, tokens: int, max_tokens: int) -> bool:
+    bundle = bundles[index]
+    if tokens + bundle.tokens > max_tokens:
         return True
-    if not unit.opens_block or tokens < max_tokens / 2:
+    if not bundle.opens_block or tokens < max_tokens / 2:
         return False
     # More than half full and a new block begins: take it only if it fits whole.
-    block_tokens = unit.tokens
-    for later in section[index + 1 :]:
+    block_tokens = bundle.tokens
+    for later in bundles[index + 1 :]:
         if later.opens_block or tokens + block_tokens > max_tokens:
             break
         block_tokens += later.tokens
     return tokens + block_tokens > max_tokens
 
 
-def _overlap(previous: Sequence[_Unit], following: _Unit, size: ChunkSize) -> list[_Unit]:
+def _overlap(previous: Sequence[_Unit], following: _Bundle, size: ChunkSize) -> list[_Unit]:
     """The last sentences of the chunk before, as far as the overlap allows; rows and code do not repeat."""
     kept: list[_Unit] = []
     room = min(size.overlap_tokens, size.max_tokens - following.tokens)

@@ -72,7 +72,7 @@ def decode(data: bytes, *, name: str, declared: str | None = None) -> Decoded:
         _by_mark(data) or _by_escapes(data) or _by_declaration(data, declared) or _as_utf8(data) or _by_score(data)
     ) or _by_statistics(data)
     if found is None or _is_noise(found.text):
-        raise UnknownFormat(name, "looks like binary data, not text")
+        raise UnknownFormat(name, "looks like binary data, not text", kind="binary file")
     return Decoded(_tidy(found.text), found.encoding)
 
 

@@ -26,6 +26,26 @@ JSON = "application/json"
 JSONL = "application/jsonl"
 NOTEBOOK = "application/x-ipynb+json"
 MAIL = "message/rfc822"
+MBOX = "application/mbox"
+MSG = "application/vnd.ms-outlook"
+RTF = "application/rtf"
+ODT = "application/vnd.oasis.opendocument.text"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+ODP = "application/vnd.oasis.opendocument.presentation"
+DOC = "application/msword"
+XLS = "application/vnd.ms-excel"
+PPT = "application/vnd.ms-powerpoint"
+MAN = "text/troff"
+RST = "text/x-rst"
+TEX = "text/x-tex"
+ORG = "text/x-org"
+LOG = "text/x-log"
+SUBRIP = "application/x-subrip"
+WEBVTT = "text/vtt"
+YAML = "application/yaml"
+TOML = "application/toml"
+INI = "text/x-ini"
+GZIP = "application/gzip"
 ZIP = "application/zip"
 OLE = "application/x-ole-storage"
 BINARY = "application/octet-stream"
@@ -38,8 +58,8 @@ SOURCE_CODE: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys((".c", ".h"), "text/x-c"),
         **dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx"), "text/x-c++"),
         **dict.fromkeys((".sh", ".bash", ".zsh"), "text/x-shellscript"),
-        **dict.fromkeys((".yaml", ".yml"), "application/yaml"),
-        **dict.fromkeys((".ini", ".cfg", ".conf", ".properties", ".env"), "text/x-ini"),
+        **dict.fromkeys((".yaml", ".yml"), YAML),
+        **dict.fromkeys((".ini", ".cfg", ".conf", ".properties", ".env"), INI),
         **dict.fromkeys((".css", ".scss", ".less"), "text/css"),
         ".java": "text/x-java",
         ".kt": "text/x-kotlin",
@@ -59,7 +79,7 @@ SOURCE_CODE: Final[Mapping[str, str]] = MappingProxyType(
         ".sql": "text/x-sql",
         ".ps1": "text/x-powershell",
         ".vue": "text/x-vue",
-        ".toml": "application/toml",
+        ".toml": TOML,
         ".tf": "text/x-terraform",
         ".proto": "text/x-protobuf",
     }
@@ -69,7 +89,7 @@ SOURCE_CODE: Final[Mapping[str, str]] = MappingProxyType(
 EXTENSIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         **SOURCE_CODE,
-        **dict.fromkeys((".txt", ".text", ".log"), PLAIN),
+        **dict.fromkeys((".txt", ".text"), PLAIN),
         **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx"), MARKDOWN),
         **dict.fromkeys((".html", ".htm", ".xhtml", ".shtml"), HTML),
         **dict.fromkeys((".json", ".geojson"), JSON),
@@ -80,8 +100,22 @@ EXTENSIONS: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys((".docx", ".docm", ".dotx"), DOCX),
         **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".potx"), PPTX),
         **dict.fromkeys((".xlsx", ".xlsm", ".xltx"), XLSX),
-        ".rst": "text/x-rst",
-        ".tex": "text/x-tex",
+        **dict.fromkeys((".tex", ".ltx"), TEX),
+        **dict.fromkeys((".odt", ".ott"), ODT),
+        **dict.fromkeys((".ods", ".ots"), ODS),
+        **dict.fromkeys((".odp", ".otp"), ODP),
+        **dict.fromkeys((*(f".{number}" for number in range(1, 9)), ".man", ".roff"), MAN),
+        ".rst": RST,
+        ".org": ORG,
+        ".log": LOG,
+        ".srt": SUBRIP,
+        ".vtt": WEBVTT,
+        ".rtf": RTF,
+        ".msg": MSG,
+        ".mbox": MBOX,
+        ".doc": DOC,
+        ".xls": XLS,
+        ".ppt": PPT,
         ".csv": CSV,
         ".pdf": PDF,
         ".epub": EPUB,
@@ -99,7 +133,7 @@ _MAGIC: Final = (
     (0, b"PK\x03\x04", ZIP),
     (0, b"PK\x05\x06", ZIP),
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
-    (0, b"{\\rtf", "application/rtf"),
+    (0, b"{\\rtf", RTF),
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
     (0, b"GIF87a", "image/gif"),
@@ -115,7 +149,7 @@ _MAGIC: Final = (
     (0, b"fLaC\x00", "audio/flac"),
     (0, b"ID3", "audio/mpeg"),
     (8, b"WAVEfmt ", "audio/wav"),
-    (0, b"\x1f\x8b\x08", "application/gzip"),
+    (0, b"\x1f\x8b\x08", GZIP),
     (0, b"BZh", "application/x-bzip2"),
     (0, b"\xfd7zXZ\x00", "application/x-xz"),
     (0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
@@ -131,16 +165,18 @@ _MAGIC: Final = (
     (0, b"PAR1", "application/vnd.apache.parquet"),
 )
 
+_PACKED_ENDINGS: Final = frozenset({".gz", ".bz2", ".xz"})
+
 _TEXT_MARKS: Final = (b"ID3", b"BZh", b"PAR1")
 """Marks that a text could begin with ("BZhang..."): they count only where control characters follow."""
 
 _REFUSALS: Final = (
     # (start of the type, reason, what to do)
     ("image/", "is an image, and images are not read", "Run OCR over it and add the text."),
+    ("application/postscript", "is PostScript", "Convert it to PDF (ps2pdf) and add that."),
     ("audio/", "is a sound recording", "Add a transcript of it."),
     ("video/", "is a video", "Add a transcript of it."),
-    ("application/rtf", "is rich text (RTF)", "Save it as .docx."),
-    ("application/vnd.oasis.opendocument", "is an OpenDocument file", "Save it as .docx, .xlsx or .pptx."),
+    ("application/vnd.oasis.opendocument", "is a drawing or another OpenDocument file without text", None),
     ("application/vnd.sqlite3", "is a database", "Export its tables as CSV."),
     ("application/vnd.apache.parquet", "is a Parquet table", "Export it as CSV or JSONL."),
     ("application/x-elf", "is a program", None),
@@ -148,12 +184,12 @@ _REFUSALS: Final = (
     ("application/x-mach-binary", "is a program", None),
     ("application/java-vm", "is a program", None),
     ("application/wasm", "is a program", None),
-    (OLE, "is an Office file of the format before 2007, or another OLE container", "Save it as .docx, .xlsx or .pptx."),
+    (OLE, "is an OLE container that is neither a document nor a message", None),
     (BINARY, "looks like binary data, not text", None),
     *(
         (packed, "is an archive", "Unpack it and add the folder.")
         for packed in (
-            *(ZIP, "application/gzip", "application/x-bzip2", "application/x-xz", "application/x-7z-compressed"),
+            *(ZIP, GZIP, "application/x-bzip2", "application/x-xz", "application/x-7z-compressed"),
             *("application/vnd.rar", "application/zstd", "application/x-tar"),
         )
     ),
@@ -190,8 +226,10 @@ def find_format(
     marked = _by_magic(data, by_name)
     if marked == ZIP:
         return _inside_zip(data, name) or by_name or ZIP
-    if marked == OLE and _is_encrypted_office(data):
-        raise UnreadableDocument(name, "is encrypted with a password")
+    if marked == OLE:
+        if _is_encrypted_office(data):
+            raise UnreadableDocument(name, "is encrypted with a password")
+        return _inside_ole(data) or (by_name if by_name in {DOC, XLS, PPT, MSG} else OLE)
     if marked is not None:
         return marked
     given = (mime_type or "").partition(";")[0].strip().lower()
@@ -213,15 +251,70 @@ def charset_of(mime_type: str | None) -> str | None:
 
 def refusal(name: str, mime_type: str) -> DocumentError:
     """The error for a type that no reader takes: what the file is, and what to do with it."""
+    kind = next((kind for start, kind in _NO_DOCUMENTS if mime_type.startswith(start)), None)
     for start, reason, hint in _REFUSALS:
         if mime_type.startswith(start):
-            return UnknownFormat(name, reason, hint=hint)
+            return UnknownFormat(name, reason, hint=hint, kind=kind)
     return UnknownFormat(name, f"is of type {mime_type}, which no reader takes")
+
+
+_NO_DOCUMENTS: Final = (
+    ("image/", "picture"),
+    ("audio/", "sound recording"),
+    ("video/", "video"),
+    ("application/vnd.sqlite3", "data file"),
+    ("application/vnd.apache.parquet", "data file"),
+    ("application/x-elf", "program"),
+    ("application/x-dosexec", "program"),
+    ("application/x-mach-binary", "program"),
+    ("application/java-vm", "program"),
+    ("application/wasm", "program"),
+    ("application/postscript", "PostScript file"),
+    (OLE, "binary file"),
+    (BINARY, "binary file"),
+)
+"""What files of these types are, where a folder holds them: nothing that a search could find."""
+
+_KIND_OF_NAME: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        ending: kind
+        for kind, endings in {
+            "picture": "png jpg jpeg gif bmp ico svg svgz webp tif tiff heic avif xpm xbm ppm pgm psd ai icns cur",
+            "sound recording": "mp3 wav flac ogg oga m4a aac opus mid aiff wma",
+            "video": "mp4 m4v mov avi mkv webm wmv flv mpg mpeg",
+            "font": "ttf otf woff woff2 eot pfb pfm afm bdf pcf",
+            "style sheet": "css scss sass less styl",
+            "program": "exe dll so dylib o a lib obj class jar war pyc pyo pyd wasm deb rpm msi dmg iso img bin",
+            "data file": "db sqlite sqlite3 parquet npy npz pkl pickle pt pth onnx safetensors h5 hdf5 mat rds",
+            "generated file": "map min.js min.css js.map css.map",
+            "lock file": "lock",
+            "PostScript file": "ps eps",
+        }.items()
+        for ending in endings.split()
+    }
+)
+_LOCK_FILES: Final = frozenset({"package-lock.json", "pnpm-lock.yaml", "npm-shrinkwrap.json", "go.sum"})
+
+
+def no_document(name: str) -> str | None:
+    """What a file is whose name says that it is no document; None for any other.
+
+    "logo.png" -> "picture"; "poetry.lock" -> "lock file"; "notes.txt" -> None
+    """
+    base = PurePath(name.lower()).name
+    if base in _LOCK_FILES:
+        return "lock file"
+    endings = PurePath(base).suffixes
+    return _KIND_OF_NAME.get("".join(endings[-2:])[1:]) or _KIND_OF_NAME.get("".join(endings[-1:])[1:])
 
 
 def _by_name(name: str, extensions: Mapping[str, str]) -> str | None:
     path = PurePath(name.lower())
-    return extensions.get(path.suffix) or _FILE_NAMES.get(path.name)
+    if path.suffix in _PACKED_ENDINGS:
+        path = path.with_suffix("")
+    found = extensions.get(path.suffix) or _FILE_NAMES.get(path.name)
+    # Debian's manuals add a letter: printf.3perl, crontab.1posix.
+    return MAN if found is None and re.fullmatch(r"\.[1-8][a-z]{1,8}", path.suffix) else found
 
 
 def _by_magic(data: bytes, by_name: str | None) -> str | None:
@@ -236,6 +329,20 @@ def _by_magic(data: bytes, by_name: str | None) -> str | None:
 
 def _has_controls(data: bytes) -> bool:
     return bool(re.search(rb"[\x00-\x08\x0e-\x1a]", data[:64]))
+
+
+_OLE_STREAMS: Final = (
+    ("__properties_version1.0", MSG),
+    ("WordDocument", DOC),
+    ("PowerPoint Document", PPT),
+    ("Workbook", XLS),
+    ("Book", XLS),
+)
+
+
+def _inside_ole(data: bytes) -> str | None:
+    """What an OLE container holds, by the names of its streams."""
+    return next((kind for stream, kind in _OLE_STREAMS if stream.encode("utf-16-le") in data), None)
 
 
 def _is_encrypted_office(data: bytes) -> bool:
@@ -271,6 +378,8 @@ _FEWEST_MAIL_HEADERS: Final = 3
 def _by_first_bytes(data: bytes, *, generic: bool) -> str | None:
     """HTML and XML by their first tag; for a name that says nothing also scripts, mail and JSON."""
     head = data[:_PEEK].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if head.startswith(b"%!PS"):
+        return "application/postscript"
     lower = head[:1024].lower()
     if lower.startswith((b"<!doctype html", b"<html")):
         return HTML
@@ -281,10 +390,15 @@ def _by_first_bytes(data: bytes, *, generic: bool) -> str | None:
 
 def _by_shape(head: bytes) -> str | None:
     line = head.partition(b"\n")[0]
+    headers = len(_MAIL_HEADER.findall(head.partition(b"\n\n")[0].partition(b"\r\n\r\n")[0]))
+    if headers >= _FEWEST_MAIL_HEADERS or (headers and line.startswith(b"From ")):
+        return MBOX if line.startswith(b"From ") else MAIL
+    if line.startswith((b".TH ", b".Dd ", b'.\\"', b"'\\\"")) and re.search(
+        rb"^\.(?:TH|SH|Dd|Sh)\b", head, re.MULTILINE
+    ):
+        return MAN
     if line.startswith(b"#!"):
         return next((kind for pattern, kind in _INTERPRETERS if re.search(pattern, line)), None)
-    if len(_MAIL_HEADER.findall(head.partition(b"\n\n")[0].partition(b"\r\n\r\n")[0])) >= _FEWEST_MAIL_HEADERS:
-        return MAIL
     if line.startswith(b"{") and line.rstrip().endswith(b"}") and head.count(b"\n{"):
         return JSONL
     if re.match(rb'[\[{]\s*(?:["\[{\]}]|-?\d)', head):

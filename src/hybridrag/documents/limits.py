@@ -32,6 +32,8 @@ class ReadLimits:
     """For one file."""
     max_memory_bytes: int = 1024 * MIB
     """For one file, over what the reading process holds anyway; where the platform can limit it."""
+    ocr: bool = False
+    """Whether scanned pages go through `ocrmypdf`, which costs far more time than anything else."""
 
 
 DEFAULT_LIMITS = ReadLimits()

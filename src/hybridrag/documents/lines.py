@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 WIDE = (
     "\u3000-\u30ff"  # CJK punctuation, hiragana, katakana
@@ -40,8 +40,27 @@ def collapse(text: str) -> str:
     return _SPACES.sub(" ", _BREAK_IN_WIDE.sub("", text)).strip(" ")
 
 
-def join_lines(lines: Sequence[str]) -> str:
+_WHOLE_WORD = re.compile(r"(?<![A-Za-z-])[A-Za-z]+(?![A-Za-z-])")
+
+
+def whole_words(text: str) -> set[str]:
+    """The Latin words of a text in lower case, without those that a hyphen joins to others."""
+    return {word.lower() for word in _WHOLE_WORD.findall(text)}
+
+
+def is_one_word(left: str, right: str, words: Container[str]) -> bool:
+    """Whether a hyphen between two halves only breaks the line: "exam-ple" does, "well-known" has it anyway.
+
+    Decided by the other words of the text: the word is written whole, or a half is no word of its own.
+    """
+    left, right = left.lower(), right.lower()
+    return left + right in words or left not in words or right not in words
+
+
+def join_lines(lines: Sequence[str], words: Container[str] = frozenset()) -> str:
     """One paragraph from its printed lines: words hyphenated at a line end are put together again.
+
+    `words` are those of the whole text, which tell "well-known" from "exam-ple".
 
     ["an exam-", "ple of", "text"] -> "an example of text"; ["日本", "語"] -> "日本語"
     """
@@ -52,18 +71,22 @@ def join_lines(lines: Sequence[str]) -> str:
         if not line:
             continue
         if last:
-            _join(parts, last, line)
+            _join(parts, last, line, words)
         parts.append(line)
         last = line
     return "".join(parts)
 
 
-def _join(parts: list[str], last: str, line: str) -> None:
+_LAST_WORD = re.compile(r"[A-Za-z]+(?=[-\u2010\u00ad]$)")
+_FIRST_WORD = re.compile(r"[A-Za-z]+")
+
+
+def _join(parts: list[str], last: str, line: str, words: Container[str]) -> None:
     """Put what belongs between two lines at the end of `parts`."""
     if _HYPHENATED.search(last) and line[0].islower():
-        # "well-\nknown" loses its hyphen too: without a dictionary the two cannot be told apart, and
-        # hyphenation at line ends is by far the commoner.
-        parts[-1] = parts[-1][:-1]
+        left, right = _LAST_WORD.search(last), _FIRST_WORD.match(line)
+        if not (left and right) or is_one_word(left[0], right[0], words):
+            parts[-1] = parts[-1][:-1]
     elif not (is_wide(last[-1]) or is_wide(line[0])):
         parts.append(" ")
 

@@ -17,19 +17,29 @@ from hybridrag.documents.formats import EXTENSIONS, SOURCE_CODE, charset_of, fin
 from hybridrag.documents.limits import DEFAULT_LIMITS, ReadLimits, in_units, too_large
 from hybridrag.documents.readers.book import read_epub
 from hybridrag.documents.readers.delimited import read_delimited
-from hybridrag.documents.readers.mail import read_mail
+from hybridrag.documents.readers.log import read_log
+from hybridrag.documents.readers.mail import read_mail, read_mbox
+from hybridrag.documents.readers.manual import read_manual
 from hybridrag.documents.readers.markdown import read_markdown
+from hybridrag.documents.readers.markup import read_org, read_rst, read_tex
+from hybridrag.documents.readers.old_office import read_old_office
+from hybridrag.documents.readers.opendocument import read_odp, read_ods, read_odt
+from hybridrag.documents.readers.outlook import read_msg
 from hybridrag.documents.readers.pdf import read_pdf
 from hybridrag.documents.readers.records import read_json, read_notebook
+from hybridrag.documents.readers.rtf import read_rtf
 from hybridrag.documents.readers.sheets import read_xlsx
 from hybridrag.documents.readers.slides import read_pptx
 from hybridrag.documents.readers.source_code import read_source_code
+from hybridrag.documents.readers.subtitles import read_subtitles
 from hybridrag.documents.readers.text import read_text
 from hybridrag.documents.readers.webpage import read_html
 from hybridrag.documents.readers.word import read_docx
 from hybridrag.documents.readers.xml import read_xml
 from hybridrag.documents.source import Reader, Source, took_too_much_memory
 from hybridrag.documents.tables import one_line
+from hybridrag.documents.unpack import is_packed, unpacked
+from hybridrag.documents.warn import doubts
 from hybridrag.errors import DocumentError, UnreadableDocument
 from hybridrag.types.documents import Document
 
@@ -38,7 +48,20 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         **dict.fromkeys(
             (*SOURCE_CODE.values(), "text/x-dockerfile", "text/x-makefile", "text/x-script"), read_source_code
         ),
-        **dict.fromkeys((known.PLAIN, "text/x-rst", "text/x-tex"), read_text),
+        **dict.fromkeys((known.DOC, known.XLS, known.PPT), read_old_office),
+        known.PLAIN: read_text,
+        known.RST: read_rst,
+        known.TEX: read_tex,
+        known.ORG: read_org,
+        known.MAN: read_manual,
+        known.LOG: read_log,
+        **dict.fromkeys((known.SUBRIP, known.WEBVTT), read_subtitles),
+        known.ODT: read_odt,
+        known.ODS: read_ods,
+        known.ODP: read_odp,
+        known.RTF: read_rtf,
+        known.MSG: read_msg,
+        known.MBOX: read_mbox,
         **dict.fromkeys((known.HTML, "application/xhtml+xml"), read_html),
         **dict.fromkeys((known.XML, "text/xml", "application/rss+xml", "application/atom+xml"), read_xml),
         **dict.fromkeys((known.JSON, known.JSONL, "application/x-ndjson"), read_json),
@@ -111,8 +134,10 @@ def read_document(
     if len(data) > limits.max_file_bytes:
         raise _file_too_large(name, len(data), limits)
     if not data:
-        raise UnreadableDocument(name, "is empty")
+        raise UnreadableDocument(name, "is empty", kind="empty file")
     try:
+        if is_packed(data):
+            data = unpacked(data, name=name, limits=limits)
         found = find_format(data, name=name, mime_type=mime_type, extensions=formats.extensions)
         reader = formats.readers.get(found)
         if reader is None:
@@ -184,11 +209,12 @@ def _one_line(cause: Exception) -> str:
 def _finished(document: Document, *, name: str, modified: datetime | None) -> Document:
     """The document as every later stage may rely on it: storable text, ordered blocks, dates with a zone."""
     if not document.blocks:
-        raise UnreadableDocument(name, "holds no text")
+        raise UnreadableDocument(name, "holds no text", kind="file without text")
     _check_blocks(document, name)
     metadata = {key: storable(one_line(value))[:_LONGEST_VALUE] for key, value in document.metadata.items()}
     return replace(
         document,
+        warnings=(*document.warnings, *doubts(document)),
         text=storable(document.text),
         title=storable(one_line(document.title or ""))[:_LONGEST_TITLE] or None,
         created=aware(document.created),

@@ -12,6 +12,7 @@ HEADER_WITHIN: Final = 20
 
 _LONGEST_NAME: Final = 60
 _NUMBER = re.compile(r"[\s\d.,%¥￥$€£+\-/:()年月日時分秒円]*\d[\s\d.,%¥￥$€£+\-/:()年月日時分秒円]*")
+_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d(?:年度?|/\d\d)?|(?:令和|平成)(?:元|\d{1,2})年度?")
 _FEWEST_FILLED: Final = 0.5
 
 
@@ -46,13 +47,34 @@ def find_header(rows: Sequence[Sequence[str]], *, fewest_columns: int = 2) -> in
         filled = _filled(row)
         if len(filled) >= 2:
             below = [columns for later in rows[index + 1 : index + 1 + HEADER_WITHIN] if (columns := _filled(later))]
-            is_header = len(filled) >= fewest_columns and _could_be_names(row, filled) and _fits(filled, below)
+            rest = rows[index + 1 : index + 1 + HEADER_WITHIN]
+            names = _without_years(row, filled, rest)
+            is_header = len(filled) >= fewest_columns and _could_be_names(row, names) and _fits(filled, below)
             return index if is_header else None
     return None
 
 
+def are_names(cells: Sequence[str]) -> bool:
+    """Whether a row that stands where column names do is made of names.
+
+    ["State", "Capital"] -> True; ["Size", "512 x 512 pixels at 1.1 cm, taken from a height of 40 m in June"] -> False
+    """
+    return _could_be_names(cells, _filled(cells))
+
+
 def _filled(row: Sequence[str]) -> set[int]:
     return {index for index, cell in enumerate(row) if cell.strip()}
+
+
+def _without_years(row: Sequence[str], filled: set[int], rest: Sequence[Sequence[str]]) -> set[int]:
+    """The cells that must read like names: years are numbers that name columns, where no years stand below them."""
+    years = {
+        column
+        for column in filled - {min(filled)}
+        if _YEAR.fullmatch(row[column].strip())
+        and not any(_YEAR.fullmatch(later[column].strip()) for later in rest if len(later) > column)
+    }
+    return filled - years if len({row[column].strip() for column in years}) == len(years) else filled
 
 
 def _could_be_names(row: Sequence[str], filled: set[int]) -> bool:

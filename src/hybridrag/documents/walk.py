@@ -47,6 +47,10 @@ class FoundFile:
     size: int
     modified: datetime | None
     """None where the file system names a time that no calendar has."""
+    folder: str
+    """The name of the folder that was given, or that the given file is in."""
+    chosen: bool
+    """Whether it was given itself."""
 
 
 def find_files(
@@ -127,7 +131,7 @@ class _Walk:
         if stat.S_ISDIR(status.st_mode):
             yield from self._folder()
         elif stat.S_ISREG(status.st_mode):
-            yield from self._once(self.root, status)
+            yield from self._once(self.root, status, chosen=True)
         else:
             self._report(self.root, "is neither a file nor a folder")
 
@@ -193,11 +197,18 @@ class _Walk:
         self._report(link, "is a link that leads out of the folder and is not followed")
         return False
 
-    def _once(self, path: Path, status: os.stat_result) -> Iterator[FoundFile]:
+    def _once(self, path: Path, status: os.stat_result, *, chosen: bool = False) -> Iterator[FoundFile]:
         real = os.path.realpath(path)
         if real not in self.seen:
             self.seen.add(real)
-            yield FoundFile(path, file_name(path, self.anchor), status.st_size, moment(status.st_mtime))
+            yield FoundFile(
+                path=path,
+                name=file_name(path, self.anchor),
+                size=status.st_size,
+                modified=moment(status.st_mtime),
+                folder=file_name(self.root.parent if chosen else self.root, self.anchor),
+                chosen=chosen,
+            )
 
     def _report(self, path: Path, reason: str) -> None:
         self.problems.append(UnreadableDocument(file_name(path, self.anchor), reason))

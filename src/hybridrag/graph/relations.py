@@ -8,6 +8,7 @@ from functools import lru_cache
 from hybridrag.graph.extract_light import extract_light
 from hybridrag.graph.link import plain_title
 from hybridrag.graph.mentions import Context
+from hybridrag.graph.names import name_key
 from hybridrag.graph.relations_english import english_facts
 from hybridrag.graph.relations_japanese import japanese_facts
 from hybridrag.language.detect import detect
@@ -23,9 +24,13 @@ def relate(
     "Ann Lee founded Acme Corp." -> (ann lee, founded, acme corp)
     The title in `context` is whom "he" and "it" mean before the text has named anyone.
     """
-    topic = _named(plain_title(context.title)) if context and context.title else None
-    read = japanese_facts if (language or detect(text)) == "ja" else english_facts
-    return tuple(read(text, sentences(text), mentions, topic=topic))
+    title = plain_title(context.title or "") if context else ""
+    topic = _named(title) if title else None
+    if (language or detect(text)) == "ja":
+        found = japanese_facts(text, sentences(text), mentions, topic=topic, title=name_key(title))
+    else:
+        found = english_facts(text, sentences(text), mentions, topic=topic)
+    return tuple(found)
 
 
 @lru_cache(maxsize=256)

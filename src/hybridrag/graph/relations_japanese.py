@@ -62,9 +62,16 @@ class _Sentence:
 
 
 def japanese_facts(
-    text: str, spans: Sequence[tuple[int, int]], mentions: Sequence[Mention], *, topic: str | None = None
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    mentions: Sequence[Mention],
+    *,
+    topic: str | None = None,
+    title: str = "",
 ) -> list[Fact]:
     """Facts of every sentence; `topic` is the key of what the document is about, for sentences without a subject.
+
+    `title` is the key of its title, which a text goes on about once it has said what that is.
 
     「山田太郎は青空社を設立した。」 -> (山田太郎, 設立, 青空社)
     「青空社の社長は山田太郎である。」 -> (青空社, 社長, 山田太郎)
@@ -80,7 +87,7 @@ def japanese_facts(
             _relate(text, sentence, row, at, clause)
         facts.extend(sentence.facts)
         # Only what has a name is gone on about without being named again.
-        if sentence.topic in {mention.key for mention in row if mention.source is not Source.NOUN}:
+        if sentence.topic in {it.key for it in row if it.source is not Source.NOUN or it.key == title}:
             topic = sentence.topic
     return list(dict.fromkeys(facts))
 

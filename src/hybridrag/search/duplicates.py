@@ -53,17 +53,17 @@ def find_duplicates(
         return {}
     texts = read([keys[place] for place in sorted({*bare, *(place for pair in near for place in pair)})])
     near = [pair for pair in near if all(keys[place] in texts for place in pair)]
-    shingles: dict[int, frozenset[str]] = {}
+    rows: dict[int, frozenset[str]] = {}
     found: dict[int, int] = {}
     for place, pair in sorted(near + _same_texts(keys, bare, texts)):
         later, earlier = keys[place], keys[pair]
         if later in found or earlier in found or not _about_as_long(texts[later], texts[earlier]):
             continue
         for key in (later, earlier):
-            if key not in shingles:
-                shingles[key] = _shingles(texts[key])
+            if key not in rows:
+                rows[key] = shingles(texts[key])
         # Two versions of a page that differ in one number are what somebody needs to see side by side.
-        if _alike(shingles[later], shingles[earlier]) and _numbers(texts[later]) == _numbers(texts[earlier]):
+        if _alike(rows[later], rows[earlier]) and _numbers(texts[later]) == _numbers(texts[earlier]):
             found[later] = earlier
     return found
 
@@ -96,7 +96,8 @@ def _same_texts(keys: Sequence[int], places: Sequence[int], texts: Mapping[int, 
     return pairs
 
 
-def _shingles(text: str) -> frozenset[str]:
+def shingles(text: str) -> frozenset[str]:
+    """The rows of words (or characters, in text without spaces) that a text is compared by."""
     folded = fold(text)
     words = folded.split()
     # Japanese runs on without spaces: a "word" is then a sentence.

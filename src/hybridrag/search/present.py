@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pydantic import JsonValue
@@ -12,8 +12,9 @@ from hybridrag.protocols import StoreWithCommunities
 from hybridrag.search.highlight import best_stretch, highlight_fragment
 from hybridrag.search.match import find_matches
 from hybridrag.search.state import SearchState
-from hybridrag.types.documents import Chunk, FileInfo
-from hybridrag.types.ids import ChunkId
+from hybridrag.search.versions import asks_for, find_superseded, newer_first
+from hybridrag.types.documents import Chunk, FileInfo, place_of
+from hybridrag.types.ids import ChunkId, FileId
 from hybridrag.types.queries import SearchStrategy
 from hybridrag.types.results import (
     FoundBy,
@@ -40,7 +41,29 @@ def show(store: StoreWithCommunities, state: SearchState, page: Sequence[Hit]) -
                 items.append(_chunk(store, state, hit, chunk, files[chunk.file_id]))
             elif not hit.key:
                 items.append(_outside(state, hit) if hit.page is not None else _node(state, hit))
-        return items
+        superseded = find_superseded([file for file in files.values() if file is not None], store.text)
+        return _with_versions(items, superseded, files, state.query.text)
+
+
+def _with_versions(
+    items: Sequence[SearchResultItem],
+    superseded: Mapping[FileId, FileInfo],
+    files: Mapping[FileId, FileInfo | None],
+    question: str,
+) -> list[SearchResultItem]:
+    """The results with what replaced them named, and the newer before the older unless the question names that."""
+    moved = {
+        older: newer for older, newer in superseded.items() if (file := files[older]) and not asks_for(question, file)
+    }
+    places = newer_first([item.sources.file_id for item in items], moved)
+    ordered: list[SearchResultItem] = []
+    for place, item in zip(places, items, strict=True):
+        shown, metadata = items[place], items[place].metadata
+        newer = superseded.get(shown.sources.file_id) if shown.sources.file_id else None
+        if newer and metadata is not None:
+            metadata = metadata | {"supersededBy": newer.shown_name}
+        ordered.append(shown.model_copy(update={"score": item.score, "metadata": metadata}))
+    return ordered
 
 
 def page_of(hits: Sequence[Hit], first: int, limit: int) -> list[Hit]:
@@ -93,6 +116,9 @@ def _chunk(
             page=chunk.page,
             line_start=chunk.line_start,
             line_end=chunk.line_end,
+            anchor=chunk.anchor,
+            shown_name=file.shown_name if file else None,
+            place=place_of(chunk, file.mime_type) if file else None,
             headings=chunk.headings,
         ),
         found_by=tuple(

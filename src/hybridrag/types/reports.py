@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +21,8 @@ class FileState(StrEnum):
     UNCHANGED = "unchanged"
     REMOVED = "removed"
     FAILED = "failed"
+    SKIPPED = "skipped"
+    """Found in a folder, and no document: a picture, a style sheet, an empty file."""
 
 
 class FileOutcome(Model):
@@ -36,7 +39,11 @@ class FileOutcome(Model):
     embedded: int = Field(default=0, ge=0)
     """How many of them needed the model."""
     reason: str | None = None
-    """Why it failed, in one sentence."""
+    """Why it failed or was skipped, in one sentence."""
+    kind: str | None = None
+    """What a skipped file is: `picture`, `style sheet`, `empty file`."""
+    warnings: tuple[str, ...] = ()
+    """What looks wrong with what was read of it: no letters, mojibake, scanned pages."""
 
 
 class IngestReport(Model):
@@ -59,6 +66,11 @@ class IngestReport(Model):
     def failed(self) -> tuple[FileOutcome, ...]:
         """The files that failed."""
         return tuple(outcome for outcome in self.outcomes if outcome.state is FileState.FAILED)
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many files were skipped, by what they are, the most first."""
+        return dict(Counter(outcome.kind or "file" for outcome in self.outcomes if outcome.kind).most_common())
 
     @property
     def chunks(self) -> int:

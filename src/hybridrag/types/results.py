@@ -141,9 +141,15 @@ class SearchResultSources(Model):
     page: int | None = Field(default=None, ge=1)
     """1-based, where the format has pages, slides or sheets."""
     line_start: int | None = Field(default=None, ge=1)
-    """The first line of the chunk, 1-based."""
+    """The chunk's first line in the file (or row of the sheet), 1-based; null where the format has no lines."""
     line_end: int | None = Field(default=None, ge=1)
-    """The last line of the chunk, 1-based."""
+    """The chunk's last line in the file (or row of the sheet), 1-based."""
+    anchor: str | None = None
+    """What a viewer opens the place by, as the fragment of an address: `install`, `page=3&viewrect=72,90,450,60`."""
+    shown_name: str | None = None
+    """The document's name as people are shown it: the path below the folder that was added."""
+    place: str | None = None
+    """Where in the document, in words: `page 3`, `line 12`, `sheet 2, row 4`, `message 5`."""
     headings: tuple[str, ...] = ()
     """The headings above it, outermost first."""
     external_url: str | None = None

@@ -11,7 +11,7 @@ import click
 from hybridrag import Answer, parse_query
 from hybridrag.apps.cli.open import check_known, open_engine
 from hybridrag.apps.cli.options import config_option, index_option, json_option
-from hybridrag.apps.cli.output import print_json, printable, short_path
+from hybridrag.apps.cli.output import print_json, printable
 from hybridrag.apps.cli.query_options import query_fields, query_options
 
 READ = 10
@@ -79,7 +79,6 @@ def _place(sources: Any, otherwise: str) -> str:
         return otherwise
     if sources.external_url:
         return f"{sources.external_url} (from the web)"
-    page = f", page {sources.page}" if sources.page else ""
-    line = f", line {sources.line_start}" if sources.line_start else ""
+    place = f", {sources.place}" if sources.place else ""
     headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
-    return f"{short_path(sources.file_name or str(sources.file_id))}{page}{line}{headings}"
+    return f"{sources.shown_name or sources.file_name or sources.file_id}{place}{headings}"

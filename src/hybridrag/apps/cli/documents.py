@@ -142,7 +142,7 @@ def files(
         ("file", "type", "chunks", "workspace", "modified"),
         [
             (
-                file.name,
+                file.shown_name,
                 file.mime_type,
                 str(file.chunk_count),
                 file.workspace,
@@ -188,23 +188,39 @@ def _readable(value: object) -> str:
 
 def _finish(ctx: click.Context, report: IngestReport, *, as_json: bool, quiet: bool) -> None:
     """Print what happened, and exit by it."""
-    if as_json:
-        print_json(report.model_dump(mode="json"))
-    else:
-        for outcome in report.failed:
-            click.echo(printable(f"failed: {outcome.reason}"), err=True)
-        for note in report.notes:
-            click.echo(f"note: {note}", err=True)
-        if not quiet:
-            click.echo(_summary(report))
+    print_report(report, as_json=as_json, quiet=quiet)
     if report.interrupted:
         ctx.exit(INTERRUPTED)
     if report.failed:
         ctx.exit(SOME_FAILED)
 
 
+def print_report(report: IngestReport, *, as_json: bool, quiet: bool) -> None:
+    """What happened to the files: failures and doubts on stderr, the sum on stdout."""
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+        return
+    for outcome in report.failed:
+        click.echo(printable(f"failed: {outcome.reason}"), err=True)
+    for outcome in report.outcomes:
+        for warning in outcome.warnings:
+            click.echo(printable(f"warning: {outcome.name}: {warning}."), err=True)
+    for note in report.notes:
+        click.echo(f"note: {note}", err=True)
+    if not quiet:
+        click.echo(_summary(report))
+
+
+def _plural(kind: str, count: int) -> str:
+    """2 of "file without text" -> "files without text"."""
+    first, space, rest = kind.partition(" without ")
+    return kind if count == 1 else f"{first}s{space}{rest}"
+
+
 def _summary(report: IngestReport) -> str:
     counts = [f"{report.count(state)} {state.value}" for state in FileState if report.count(state)]
+    if kinds := report.skipped:
+        counts[-1] += f" ({', '.join(f'{count} {_plural(kind, count)}' for kind, count in kinds.items())})"
     done = ", ".join(counts) or "nothing to do"
     kept = " (interrupted; what is listed is kept)" if report.interrupted else ""
     return f"{done}; {report.chunks} chunks in {report.seconds:.1f} s{kept}"

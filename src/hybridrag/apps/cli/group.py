@@ -49,6 +49,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "hybridrag.apps.cli.serve:serve",
         "Start the HTTP server: search, answers and documents for programs, agents and people.",
     ),
+    "show": (
+        "hybridrag.apps.cli.show:show",
+        "Show what was read of a file: its passages with their places, and what looks wrong.",
+    ),
     "status": (
         "hybridrag.apps.cli.documents:status",
         "Say what the index holds, with which model, on how many bytes.",
@@ -58,6 +62,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "hybridrag.apps.cli.tune:tune_command",
         "Try settings on one half of a data set's questions, and say what the best are worth on the other half.",
     ),
+    "watch": ("hybridrag.apps.cli.watch:watch", "Keep the index in step with a folder until it is stopped (Ctrl-C)."),
 }
 """Name -> (module:object, first line of its help). The line stands here so that `--help` need not load the module; a
 test keeps it equal to the command's own."""

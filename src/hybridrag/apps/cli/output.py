@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import unicodedata
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -28,15 +26,6 @@ def printable(text: str) -> str:
     "a\x1b[2Jb" -> "a\ufffd[2Jb"; line ends and tabs stay
     """
     return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
-
-
-def short_path(name: str) -> str:
-    """A file as a user would write it here: below the current folder without that folder.
-
-    In /home/ada, "/home/ada/notes/a.md" -> "notes/a.md"; "/srv/b.md" -> "/srv/b.md"
-    """
-    folder = f"{Path.cwd()}{os.sep}"
-    return name.removeprefix(folder)
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -20,7 +20,7 @@ from hybridrag import (
 )
 from hybridrag.apps.cli.open import check_known, open_engine
 from hybridrag.apps.cli.options import config_option, index_option, json_option
-from hybridrag.apps.cli.output import print_json, printable, short_path
+from hybridrag.apps.cli.output import print_json, printable
 from hybridrag.apps.cli.query_options import query_fields, query_options
 
 SHOWN = 10
@@ -104,10 +104,11 @@ def _place(item: SearchResultItem) -> str:
         return click.style(printable(title or item.id), bold=True) + f" ({item.type})"
     if sources.external_url:
         return click.style(printable(sources.external_url), bold=True) + " (from the web)"
-    page = f", page {sources.page}" if sources.page else ""
-    lines = f", line {sources.line_start}" if sources.line_start else ""
+    place = f", {sources.place}" if sources.place else ""
     headings = f" > {' > '.join(sources.headings)}" if sources.headings else ""
-    return click.style(printable(f"{short_path(str(sources.file_name))}{page}{lines}"), bold=True) + printable(headings)
+    newer = (item.metadata or {}).get("supersededBy")
+    version = f" (older version of {newer})" if newer else ""
+    return click.style(printable(f"{sources.shown_name}{place}"), bold=True) + printable(headings + version)
 
 
 def _shown(item: SearchResultItem) -> str:

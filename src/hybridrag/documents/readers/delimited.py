@@ -43,14 +43,17 @@ def read_delimited(source: Source) -> Document:
     # Only raised, never lowered: the limit is shared by the whole process.
     csv.field_size_limit(max(csv.field_size_limit(), source.limits.max_text_chars))
     rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+    # A cell may hold line ends: the reader knows the line that a row ended on.
+    skipped = 1 if declared else 0
+    numbered = ((rows.line_num - sum(cell.count("\n") for cell in row) + skipped, row) for row in rows)
     builder = DocumentBuilder(source)
-    first = list(islice(rows, _SAMPLE_ROWS))
-    header = find_header(first)
-    names = [one_line(name) for name in first[header]] if header is not None else None
-    for index, row in enumerate(chain(first, rows)):
+    first = list(islice(numbered, _SAMPLE_ROWS))
+    header = find_header([row for _, row in first])
+    names = [one_line(name) for name in first[header][1]] if header is not None else None
+    for index, (line, row) in enumerate(chain(first, numbered)):
         source.check_rows(index + 1)
         below = header is not None and index > header
-        builder.add(BlockKind.TABLE_ROW, row_text(row, names if below else None))
+        builder.add(BlockKind.TABLE_ROW, row_text(row, names if below else None), line=line)
     return builder.document()
 
 

@@ -17,6 +17,7 @@ from hybridrag.documents.lines import collapse
 from hybridrag.documents.readers.text import paragraphs
 from hybridrag.documents.readers.webpage import add_html, declared_charset, page_title, parse_html
 from hybridrag.documents.source import Source
+from hybridrag.documents.unwrap import cut_edits, edited
 from hybridrag.errors import UnknownFormat, UnreadableDocument
 from hybridrag.types.documents import BlockKind, Document
 
@@ -32,24 +33,58 @@ def read_mail(source: Source) -> Document:
     Raises:
         UnreadableDocument: there are no headers.
     """
-    # The newer policies parse headers strictly and fail on what old mail programs wrote.
-    message = email.message_from_bytes(source.data, policy=email.policy.compat32)
+    message = _parsed(source.data)
     if not message.keys():
         raise UnreadableDocument(source.name, "is no e-mail: it has no headers")
-    subject = _header(message, "Subject")
     builder = DocumentBuilder(source)
-    builder.add(BlockKind.HEADING, subject, level=1)
+    subject, page, metadata = _add_message(builder, source, message)
+    return builder.document(title=subject or page, created=parse_date(metadata["date"]), metadata=metadata)
+
+
+_BETWEEN_MESSAGES = re.compile(rb"(?:^|\n\r?\n)(?=From [^\r\n]{1,200}\r?\n[!-9;-~]{1,60}:)")
+"""A line of an mbox that begins a message; in the body of one such a line would be quoted, or no header follows."""
+
+
+def read_mbox(source: Source) -> Document:
+    """Every message of a mailbox as `read_mail` reads it, numbered as pages.
+
+    Raises:
+        UnreadableDocument: there is no message in it.
+    """
+    starts = [match.end() for match in _BETWEEN_MESSAGES.finditer(source.data)]
+    source.check_rows(len(starts))
+    builder = DocumentBuilder(source)
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(source.data)], strict=True), start=1):
+        source.check_time()
+        lines = source.data[start:end].partition(b"\n")[2]
+        _add_message(builder, source, _parsed(_QUOTED_FROM.sub(rb"\1", lines)), page=number)
+    if not starts:
+        raise UnreadableDocument(source.name, "is no mailbox: no message begins in it")
+    return builder.document(title_from_heading=False, metadata={"messages": str(len(starts))})
+
+
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+def _parsed(data: bytes) -> Message:
+    # The newer policies parse headers strictly and fail on what old mail programs wrote.
+    return email.message_from_bytes(data, policy=email.policy.compat32)
+
+
+def _add_message(
+    builder: DocumentBuilder, source: Source, message: Message, *, page: int | None = None
+) -> tuple[str, str | None, dict[str, str]]:
+    """Add one message; its subject, the title of its HTML, and its headers."""
+    subject = _header(message, "Subject")
     shown = {name: _header(message, name) for name in _SHOWN}
-    builder.add(BlockKind.PARAGRAPH, "\n".join(f"{name}: {value}" for name, value in shown.items() if value))
-    page = _add_body(builder, source, message)
+    builder.add(BlockKind.HEADING, subject or (f"Message {page}" if page else ""), level=1, page=page)
+    headers = "\n".join(f"{name}: {value}" for name, value in shown.items() if value)
+    builder.add(BlockKind.PARAGRAPH, headers, page=page)
+    title = _add_body(builder, source, message, page=page)
     attached = ", ".join(_attachments(message))
-    builder.add(BlockKind.PARAGRAPH, f"Attachments: {attached}" if attached else "")
+    builder.add(BlockKind.PARAGRAPH, f"Attachments: {attached}" if attached else "", page=page)
     metadata = {name.lower(): value for name, value in shown.items()} | {"attachments": attached}
-    return builder.document(
-        title=subject or page,
-        created=parse_date(shown["Date"]),
-        metadata=metadata | {"message_id": _header(message, "Message-ID")},
-    )
+    return subject, title, metadata | {"message_id": _header(message, "Message-ID")}
 
 
 def _header(message: Message, name: str) -> str:
@@ -112,10 +147,13 @@ def _is_body(part: Message) -> bool:
     return part.get_content_type() in {"text/plain", "text/html"} and not named
 
 
-def _add_body(builder: DocumentBuilder, source: Source, message: Message) -> str | None:
+def _add_body(builder: DocumentBuilder, source: Source, message: Message, *, page: int | None = None) -> str | None:
     """Add the text of every part that is shown; the title of the first HTML part comes back."""
     title = None
-    for part in filter(_is_body, _parts(message)):
+    for number, part in enumerate(_parts(message), start=1):
+        if not _is_body(part):
+            continue
+        anchor = f"part={number}" if number > 1 else None
         data = _bytes(part)
         declared = part.get_content_charset()
         if part.get_content_type() == "text/html":
@@ -123,11 +161,12 @@ def _add_body(builder: DocumentBuilder, source: Source, message: Message) -> str
             root = parse_html(text, name=source.name)
             if root is not None:
                 title = title or page_title(root)
-                add_html(builder, root)
+                add_html(builder, root, page=page)
         else:
             text = _text(data, declared, source.name)
-            for start, end in paragraphs(text):
-                builder.add(BlockKind.PARAGRAPH, text[start:end])
+            text, blocks, _ = edited(text, found := list(paragraphs(text)), cut_edits(text, found))
+            for block in blocks:
+                builder.add(BlockKind.PARAGRAPH, text[block.start : block.end], page=page, anchor=anchor)
     return title
 
 

@@ -1,4 +1,4 @@
-"""Markdown: the source itself is the stored text, so that offsets and line numbers are those of the file."""
+"""Markdown: the source is the stored text, but for tables and cut words; the line of every place is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 from hybridrag.documents.dates import parse_date
 from hybridrag.documents.readers.text import Line, indented
 from hybridrag.documents.source import Source
-from hybridrag.types.documents import Block, BlockKind, Document
+from hybridrag.documents.tables import are_names, one_line, row_text
+from hybridrag.documents.unwrap import Edit, cut_edits, edited
+from hybridrag.types.documents import Block, BlockKind, Document, LineMap
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -30,30 +32,34 @@ _HTML_LOOKED_AT: Final = 100_000
 
 
 def read_markdown(source: Source) -> Document:
-    r"""Headings, paragraphs, list items, table rows and code as blocks of the Markdown source.
+    r"""Headings, paragraphs, list items, table rows and code as blocks.
 
     "# Plan\n\n- go\n" -> heading "Plan" (its marks left out), list item "- go"
     """
     text = source.text()
     matter = _front_matter(text)
-    found = mark(text, start=matter.end)
+    text, blocks, lines = mark(text, start=matter.end)
     metadata = dict(matter.values)
-    title = metadata.pop("title", None) or _first_heading(text, found)
+    title = metadata.pop("title", None) or _first_heading(text, blocks)
     when = parse_date(metadata.get("date") or metadata.get("created"))
     changed = parse_date(metadata.get("updated") or metadata.get("lastmod") or metadata.get("modified"))
     return Document(
         text=text,
-        blocks=tuple(found),
+        blocks=blocks,
         mime_type=source.mime_type,
         title=title,
         created=when,
         modified=changed,
         metadata=metadata,
+        lines=lines,
     )
 
 
-def mark(text: str, *, start: int = 0) -> list[Block]:
-    """The blocks of Markdown text from `start` (the beginning of a line) on."""
+def mark(text: str, *, start: int = 0) -> tuple[str, tuple[Block, ...], LineMap]:
+    """Markdown from `start` (the beginning of a line) on as text, blocks and lines.
+
+    The text is the source but for the rows of tables, which name their columns, and for words that line ends cut.
+    """
     lines = _Lines(text, start)
     tokens = _parser().parse(text[start:])
     found = [*_blocks(tokens, lines), *_forgotten(tokens, lines)]
@@ -61,7 +67,38 @@ def mark(text: str, *, start: int = 0) -> list[Block]:
     for block in sorted(found, key=lambda block: block.start):
         if block.start < block.end and (not blocks or block.start >= blocks[-1].end):
             blocks.append(block)
-    return blocks
+    return edited(text, blocks, sorted([*_named_rows(tokens, lines, blocks), *cut_edits(text, blocks)]))
+
+
+def _named_rows(tokens: Sequence[Token], lines: _Lines, blocks: Sequence[Block]) -> Iterator[Edit]:
+    """Every row of a table as "name: value | name: value"; the rule below the names goes."""
+    rows = {block.start: block for block in blocks if block.kind is BlockKind.TABLE_ROW}
+    names: list[str] | None = None
+    cells: list[str] = []
+    line, above, header = 0, -2, True
+    for token in tokens if rows else ():
+        if token.type == "table_open":
+            names, header = None, True
+        elif token.type == "tr_open":
+            cells, line = [], (token.map or (0, 0))[0]
+        elif token.type == "inline":
+            cells.append(one_line(token.content).replace("\\|", "|"))
+        elif token.type == "tr_close":
+            block = rows.get(indented(lines[line]))
+            text = row_text(cells, names)
+            if block is None or not text:
+                continue
+            if line == above + 2:
+                yield (
+                    lines[above].start + len(lines[above].text),
+                    lines[above + 1].start + len(lines[above + 1].text),
+                    "",
+                )
+            yield block.start, block.end, text
+            if header:
+                names, above, header = cells if are_names(cells) else None, line, False
+            else:
+                above = -2
 
 
 class _Lines:

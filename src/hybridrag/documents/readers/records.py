@@ -55,7 +55,7 @@ def _lines(source: Source, text: str) -> Document:
     """One record a line; where lines are mostly no JSON the file is text."""
     writer = _Writer(source)
     good = bad = 0
-    for line in text.split("\n"):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -64,7 +64,7 @@ def _lines(source: Source, text: str) -> Document:
             bad += 1
             continue
         good += 1
-        writer.add_record(value, level=1)
+        writer.add_record(value, level=1, line=number)
     if bad > _MOST_BAD_LINES * (good + bad) or not good:
         return replace(read_source_code(source), mime_type=source.mime_type if source.mime_type == JSONL else PLAIN)
     document = writer.builder.document(title_from_heading=False)
@@ -78,6 +78,7 @@ class _Writer:
         self.builder = DocumentBuilder(source)
         self._source = source
         self._records = 0
+        self._line: int | None = None
 
     def add_top(self, value: Any) -> str | None:
         """Add the whole of a JSON file; a single record's title is the document's."""
@@ -105,8 +106,9 @@ class _Writer:
         for value in values:
             self.add_record(value, level=level)
 
-    def add_record(self, value: Any, *, level: int) -> None:
+    def add_record(self, value: Any, *, level: int, line: int | None = None) -> None:
         """Add one record: its title as a heading, its text as paragraphs, the rest as one row."""
+        self._line = line
         text = _pick(value, _TEXTS) if isinstance(value, dict) else None
         if text is None:
             self._add(BlockKind.TABLE_ROW if isinstance(value, dict | list) else BlockKind.LIST_ITEM, _flat(value))
@@ -115,15 +117,15 @@ class _Writer:
         if title is not None or self.builder.first_heading:
             # Without one of its own, a record would seem to stand under the title of the one before.
             label = title or str(value.get("id") or f"#{self._records + 1}")
-            self.builder.add(BlockKind.HEADING, one_line(label), level=level)
+            self.builder.add(BlockKind.HEADING, one_line(label), level=level, line=line)
         for paragraph in text.split("\n\n"):
-            self.builder.add(BlockKind.PARAGRAPH, paragraph)
+            self.builder.add(BlockKind.PARAGRAPH, paragraph, line=line)
         self._add(BlockKind.TABLE_ROW, _flat({key: item for key, item in value.items() if item not in (title, text)}))
 
     def _add(self, kind: BlockKind, text: str) -> None:
         self._records += 1
         self._source.check_rows(self._records)
-        self.builder.add(kind, text)
+        self.builder.add(kind, text, line=self._line)
 
 
 def _pick(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
@@ -172,15 +174,17 @@ def read_notebook(source: Source) -> Document:
 
     book = _notebook(source)
     builder = DocumentBuilder(source)
-    for cell in book:
+    for number, cell in enumerate(book, start=1):
         text = _cell_source(cell)
         if cell.get("cell_type") == "markdown":
-            for block in mark(text):
+            text, blocks, _ = mark(text)
+            for block in blocks:
                 words = text[block.start : block.end]
                 heading = block.kind is BlockKind.HEADING
-                builder.add(block.kind, plain(words) if heading else words, level=block.level)
+                builder.add(block.kind, plain(words) if heading else words, level=block.level, page=number)
         else:
-            builder.add(BlockKind.CODE if cell.get("cell_type") == "code" else BlockKind.PARAGRAPH, text)
+            kind = BlockKind.CODE if cell.get("cell_type") == "code" else BlockKind.PARAGRAPH
+            builder.add(kind, text, page=number)
     return builder.document()
 
 

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from datetime import date, datetime, time
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 from hybridrag.documents.archive import open_archive
@@ -68,30 +68,25 @@ def _add_sheet(builder: DocumentBuilder, source: Source, sheet: Any, *, number: 
         builder.add(BlockKind.HEADING, sheet.title, level=1, page=number)
     lines = _rows(source, sheet)
     first = list(islice(lines, 2 * HEADER_WITHIN))
-    header = find_header(first)
-    names = [one_line(name) for name in first[header]] if header is not None else None
-    for index, row in enumerate(_chain(first, lines)):
+    header = find_header([row for _, row in first])
+    names = [one_line(name) for name in first[header][1]] if header is not None else None
+    for index, (line, row) in enumerate(chain(first, lines)):
         rows += 1
         source.check_rows(rows)
         below = header is not None and index > header
-        builder.add(BlockKind.TABLE_ROW, row_text(row, names if below else None), page=number)
+        builder.add(BlockKind.TABLE_ROW, row_text(row, names if below else None), page=number, line=line)
     return rows
 
 
-def _chain(first: list[list[str]], rest: Iterator[list[str]]) -> Iterator[list[str]]:
-    yield from first
-    yield from rest
-
-
-def _rows(source: Source, sheet: Any) -> Iterator[list[str]]:
-    """The rows that hold anything, as text."""
+def _rows(source: Source, sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    """The rows that hold anything, with their numbers, as text."""
     sheet.reset_dimensions()  # files claim sizes of a million rows that they do not have
     for index, row in enumerate(sheet.iter_rows(values_only=True)):
         if index % _CHECK_TIME_EVERY == 0:
             source.check_time()
         cells = [_cell(value) for value in row]
         if any(cells):
-            yield cells
+            yield index + 1, cells
 
 
 def _cell(value: object) -> str:

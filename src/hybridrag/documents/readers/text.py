@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from hybridrag.documents.source import Source
+from hybridrag.documents.unwrap import unwrapped
 from hybridrag.types.documents import Block, BlockKind, Document
 
 _UNDERLINE = re.compile(r"([=\-~^\"#*+])\1{2,}$")
@@ -34,7 +35,7 @@ class Line(NamedTuple):
 
 
 def read_text(source: Source) -> Document:
-    r"""The text as it is, with a block per paragraph and heading.
+    r"""The text with a block per paragraph and heading, and words whole that line ends cut.
 
     "Plan\n====\n\nGo." -> heading "Plan", paragraph "Go."
     """
@@ -42,7 +43,7 @@ def read_text(source: Source) -> Document:
     blocks = tuple(_blocks(text))
     heading = next((block for block in blocks if block.kind is BlockKind.HEADING), None)
     title = text[heading.start : heading.end] if heading else None
-    return Document(text=text, blocks=blocks, mime_type=source.mime_type, title=title)
+    return unwrapped(text, blocks, source.mime_type, title)
 
 
 def lines_of(text: str) -> Iterator[Line]:
@@ -71,12 +72,12 @@ def _blocks(text: str) -> Iterator[Block]:
         yield Block(BlockKind.PARAGRAPH, indented(first), last.end)
 
 
-def paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    r"""Where the paragraphs and headings of a text lie.
+def paragraphs(text: str) -> Iterator[Block]:
+    r"""The paragraphs and headings of a text.
 
-    "a\n\nb" -> (0, 1), (3, 4)
+    "a\n\nb" -> paragraphs (0, 1), (3, 4)
     """
-    return ((block.start, block.end) for block in _blocks(text))
+    return _blocks(text)
 
 
 def indented(line: Line) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html.entities import html5
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hybridrag.documents.build import DocumentBuilder
 from hybridrag.documents.dates import parse_date
@@ -32,7 +32,16 @@ _DROPPED: Final = frozenset(
 """Never text of the page. `rt` and `rp` spell out the reading of kanji, which the base text holds already."""
 _FURNITURE: Final = frozenset({"nav", "menu", "dialog"})
 _FURNITURE_ROLES: Final = frozenset({"navigation", "search", "menu", "menubar", "dialog"})
-_FURNITURE_CLASSES = re.compile(r"(?:^|\s)(?:headerlink|mw-editsection|skip-link|sr-only-focusable)(?:\s|$)")
+_FURNITURE_CLASSES = re.compile(
+    r"(?:^|\s)(?:headerlink|mw-editsection|skip-link|sr-only-focusable|nav|navbar|navigation|navheader|navfooter|site-nav|"
+    r"breadcrumbs?|sidebar|sphinxsidebar|toc|table-of-contents|pagination|pager|"
+    r"cookies?(?:[_-](?:banner|bar|consent|notice|popup))?)(?:\s|$)",
+    re.IGNORECASE,
+)
+"""Names that pages give to their frames: what Sphinx, DocBook, MediaWiki, Bootstrap and WordPress call theirs."""
+_CONTENT: Final = ("h1", "main", "article", "{*}h1", "{*}main", "{*}article")
+_LINKED: Final = 0.6
+"""A block with more than this share of its text in links, at either end of a page, is navigation."""
 _INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 _BLOCKS: Final = frozenset(
@@ -69,7 +78,7 @@ def read_html(source: Source) -> Document:
     builder = DocumentBuilder(source)
     if root is None:
         return builder.document()
-    add_html(builder, root)
+    add_html(builder, root, lines=True)
     metadata = _metadata(root)
     return builder.document(
         title=page_title(root),
@@ -143,12 +152,39 @@ def xml_parser() -> XMLParser:
     )
 
 
-def add_html(builder: DocumentBuilder, root: _Element, *, page: int | None = None) -> None:
-    """Add the page's blocks; a page of nothing but navigation keeps it."""
-    before = len(builder)
-    _Flow(builder, page, keep_furniture=False).run(root)
-    if len(builder) == before:
-        _Flow(builder, page, keep_furniture=True).run(root)
+def add_html(builder: DocumentBuilder, root: _Element, *, page: int | None = None, lines: bool = False) -> None:
+    """Add the page's blocks, with their lines if asked; a page of nothing but navigation keeps it."""
+    found = _without_edges(_Flow(keep_furniture=False).run(root)) or _Flow(keep_furniture=True).run(root)
+    for block in found:
+        builder.add(
+            block.kind,
+            block.text,
+            level=block.level,
+            page=page,
+            line=block.line if lines else None,
+            anchor=block.anchor,
+        )
+
+
+class _Found(NamedTuple):
+    kind: BlockKind
+    text: str
+    level: int
+    line: int | None
+    anchor: str | None
+    linked: float
+    """The share of its text that is in links."""
+
+
+def _without_edges(blocks: list[_Found]) -> list[_Found]:
+    """The blocks without the links before the first heading and after the last text: where frames put navigation."""
+    heading = next((index for index, block in enumerate(blocks) if block.kind is BlockKind.HEADING), 0)
+    opening = [block for block in blocks[:heading] if block.linked <= _LINKED]
+    last = len(blocks)
+    while last > heading and blocks[last - 1].linked > _LINKED and blocks[last - 1].kind is not BlockKind.HEADING:
+        last -= 1
+    kept = [*opening, *blocks[heading:last]]
+    return kept if any(block.kind is not BlockKind.HEADING for block in kept) else []
 
 
 def page_title(root: _Element) -> str | None:
@@ -160,6 +196,12 @@ def page_title(root: _Element) -> str | None:
         if title := collapse(element.text or ""):
             return title
     return _metadata(root).get("og:title")
+
+
+def line_of(element: _Element) -> int | None:
+    """The line of the file that an element begins on."""
+    line: object = element.sourceline
+    return line if isinstance(line, int) and line > 0 else None
 
 
 def local_name(element: _Element) -> str:
@@ -187,15 +229,20 @@ def _metadata(root: _Element) -> dict[str, str]:
 class _Flow:
     """Walks the page once, gathers inline text and hands it on wherever a block begins or ends."""
 
-    def __init__(self, builder: DocumentBuilder, page: int | None, *, keep_furniture: bool) -> None:
-        self._builder = builder
-        self._page = page
+    def __init__(self, *, keep_furniture: bool) -> None:
+        self._found: list[_Found] = []
         self._keep_furniture = keep_furniture
         self._inline: list[str] = []
+        self._line: int | None = None
+        self._links = self._linked = 0
+        self._anchor: str | None = None
+        self._last_id: str | None = None
+        """The last id since the last text: the heading that follows is opened by it."""
         self._open: list[str] = []
         """Tags around the current place that decide what its text is."""
 
-    def run(self, root: _Element) -> None:
+    def run(self, root: _Element) -> list[_Found]:
+        """The page's blocks."""
         from lxml import etree  # noqa: PLC0415 (keeps start-up fast)
 
         walker = etree.iterwalk(root, events=("start", "end"))
@@ -207,8 +254,16 @@ class _Flow:
             else:
                 self._end(tag)
                 if element is not root:
-                    self._inline.append(element.tail or "")
+                    self._say(element.tail or "", element)
         self._flush()
+        return self._found
+
+    def _say(self, text: str, element: _Element) -> None:
+        self._inline.append(text)
+        if text and not text.isspace():
+            self._linked += len(text) if self._links else 0
+            if self._line is None:
+                self._line = line_of(element)
 
     def _start(self, element: _Element, tag: str) -> bool:
         """Enter an element; True if what is inside it is done with."""
@@ -219,14 +274,18 @@ class _Flow:
         if tag == "table" and _is_data(element):
             self._add_table(element)
             return True
+        self._last_id = element.get("id") or (element.get("name") if tag == "a" else None) or self._last_id
         if tag in _HEADING_LEVELS or tag in _ITEMS or tag == "pre":
             self._open.append(tag)
-        self._inline.append(_BREAK if tag == "br" else element.text or "")
+        self._links += tag == "a" and element.get("href") is not None
+        self._say(_BREAK if tag == "br" else element.text or "", element)
         return False
 
     def _end(self, tag: str) -> None:
         if tag in _BLOCKS:
             self._flush()
+        if tag == "a" and self._links:
+            self._links -= 1
         if self._open and self._open[-1] == tag:
             self._open.pop()
 
@@ -234,27 +293,38 @@ class _Flow:
         if not self._inline:
             return
         text = "".join(self._inline)
-        self._inline.clear()
         if text and not text.isspace():
-            self._add(text)
+            self._add(text, self._linked / len(text.strip()))
+        self._inline.clear()
+        self._line, self._linked = None, 0
 
-    def _add(self, text: str) -> None:
+    def _put(self, kind: BlockKind, text: str, linked: float, *, level: int = 0) -> None:
+        if text and not text.isspace():
+            self._found.append(_Found(kind, text, level, self._line, self._anchor, linked))
+
+    def _add(self, text: str, linked: float) -> None:
         heading = next((tag for tag in reversed(self._open) if tag in _HEADING_LEVELS), None)
         if heading:
-            plain = collapse(text.replace(_BREAK, " "))
-            self._builder.add(BlockKind.HEADING, plain, level=_HEADING_LEVELS[heading], page=self._page)
+            self._anchor = self._last_id or self._anchor
+            self._put(BlockKind.HEADING, collapse(text.replace(_BREAK, " ")), linked, level=_HEADING_LEVELS[heading])
         elif "pre" in self._open:
-            self._builder.add(BlockKind.CODE, text.replace(_BREAK, "\n"), page=self._page)
+            self._put(BlockKind.CODE, text.replace(_BREAK, "\n"), linked)
         else:
             kind = BlockKind.LIST_ITEM if self._open else BlockKind.PARAGRAPH
             for part in _PARAGRAPH_BREAK.split(text):
-                self._builder.add(kind, _AROUND_BREAK.sub("\n", collapse(part)), page=self._page)
+                self._put(kind, _AROUND_BREAK.sub("\n", collapse(part)), linked)
+        self._last_id = None
 
     def _add_table(self, table: _Element) -> None:
+        links = sum(len(inline_text(link)) for link in table.iter("a", "{*}a"))
+        linked = links / max(1, len(inline_text(table)))
+        self._line = line_of(table)
         for caption in table.iter("caption", "{*}caption"):
-            self._builder.add(BlockKind.PARAGRAPH, inline_text(caption), page=self._page)
-        for line in _table_lines(table):
-            self._builder.add(BlockKind.TABLE_ROW, line, page=self._page)
+            self._put(BlockKind.PARAGRAPH, inline_text(caption), linked)
+        for line, text in _table_lines(table):
+            self._line = line
+            self._put(BlockKind.TABLE_ROW, text, linked)
+        self._line = self._last_id = None
 
 
 _HEADING_LEVELS: Final = {f"h{level}": level for level in range(1, 7)}
@@ -269,8 +339,12 @@ def _is_furniture(element: _Element, tag: str) -> bool:
     return (
         tag in _FURNITURE
         or element.get("role") in _FURNITURE_ROLES
-        or bool(_FURNITURE_CLASSES.search(element.get("class") or ""))
+        or (_is_named_furniture(element) and next(element.iter(*_CONTENT), None) is None)
     )
+
+
+def _is_named_furniture(element: _Element) -> bool:
+    return any(_FURNITURE_CLASSES.search(element.get(name) or "") for name in ("class", "id"))
 
 
 def inline_text(element: _Element) -> str:
@@ -309,23 +383,23 @@ def _is_data(table: _Element) -> bool:
     return widest >= 2
 
 
-def _table_lines(table: _Element) -> Iterator[str]:
+def _table_lines(table: _Element) -> Iterator[tuple[int | None, str]]:
     rows = list(_grid(table))
-    names = next((index for index, (_, marked) in enumerate(rows) if marked), None)
-    texts = [cells for cells, _ in rows]
-    if names is None and not any(marked is None for _, marked in rows):
+    names = next((index for index, (_, _, marked) in enumerate(rows) if marked), None)
+    texts = [cells for _, cells, _ in rows]
+    if names is None and not any(marked is None for _, _, marked in rows):
         names = find_header(texts, fewest_columns=3)
-    for index, (cells, marked) in enumerate(rows):
+    for index, (line, cells, marked) in enumerate(rows):
         if names is not None and index > names:
-            yield row_text(cells, texts[names])
+            yield line, row_text(cells, texts[names])
         elif marked is None:
-            yield row_text(cells[1:], None) and f"{cells[0]}: {row_text(cells[1:])}"
+            yield line, row_text(cells[1:], None) and f"{cells[0]}: {row_text(cells[1:])}"
         else:
-            yield row_text(cells)
+            yield line, row_text(cells)
 
 
-def _grid(table: _Element) -> Iterator[tuple[list[str], bool | None]]:
-    """Each row's cells with spans filled in; True for a row of column names, None for one that names itself."""
+def _grid(table: _Element) -> Iterator[tuple[int | None, list[str], bool | None]]:
+    """Each row's line and cells, spans filled in; True for a row of column names, None for one that names itself."""
     hanging: dict[int, tuple[int, str]] = {}
     for row in table.iter("tr", "{*}tr"):
         cells: list[str] = []
@@ -342,7 +416,7 @@ def _grid(table: _Element) -> Iterator[tuple[list[str], bool | None]]:
                 cells.append(shown)
         _fill(cells, hanging)
         if any(cells):
-            yield cells, _names(tags)
+            yield line_of(row), cells, _names(tags)
 
 
 def _fill(cells: list[str], hanging: dict[int, tuple[int, str]]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hybridrag.documents.build import DocumentBuilder
 from hybridrag.documents.lines import collapse
 from hybridrag.documents.readers.source_code import read_source_code
-from hybridrag.documents.readers.webpage import declared_charset, local_name, xml_parser
+from hybridrag.documents.readers.webpage import declared_charset, line_of, local_name, xml_parser
 from hybridrag.documents.source import Source
 from hybridrag.types.documents import BlockKind, Document
 
@@ -34,7 +34,7 @@ def read_xml(source: Source) -> Document:
         if _has_text(element):
             kind = BlockKind.HEADING if local_name(element) == "title" else BlockKind.PARAGRAPH
             words = collapse("".join(element.itertext()))
-            builder.add(kind, words, level=2 if kind is BlockKind.HEADING else 0)
+            builder.add(kind, words, level=2 if kind is BlockKind.HEADING else 0, line=line_of(element))
             walker.skip_subtree()
     return builder.document()
 

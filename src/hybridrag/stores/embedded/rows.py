@@ -28,12 +28,12 @@ TEXT_LEVEL = 1
 """Texts are packed fast rather than small: they are read back for one file at a time."""
 
 FILE_COLUMNS = (
-    "id, workspace, name, mime_type, title, content_hash, size, created, modified, added, chunk_count, metadata"
+    "id, folder, workspace, name, mime_type, title, content_hash, size, created, modified, added, chunk_count, metadata"
 )
 _FILE_NAMES = FILE_COLUMNS.split(", ")
 CHUNK_COLUMNS = (
     'c.key, c.file_key, c.id, f.id, c.ordinal, c.text, c."start", c."end", c.headings, c.page, c.line_start, '
-    "c.line_end, c.language, c.tokens"
+    "c.line_end, c.anchor, c.language, c.tokens"
 )
 
 
@@ -98,6 +98,7 @@ def write_file(connection: apsw.Connection, file: FileInfo, text: str, chunk_cou
     dated = file.modified or file.created or file.added
     values = (
         file.id,
+        file.folder,
         file.workspace,
         file.name,
         file.mime_type,
@@ -112,9 +113,10 @@ def write_file(connection: apsw.Connection, file: FileInfo, text: str, chunk_cou
         json.dumps(file.metadata, ensure_ascii=False),
     )
     key = connection.execute(
-        "INSERT INTO files (id, workspace, name, mime_type, title, content_hash, size, created, modified, added, "
-        "dated, chunk_count, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET workspace = excluded.workspace, name = excluded.name, "
+        "INSERT INTO files (id, folder, workspace, name, mime_type, title, content_hash, size, created, modified, "
+        "added, dated, chunk_count, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET folder = excluded.folder, workspace = excluded.workspace, "
+        "name = excluded.name, "
         "mime_type = excluded.mime_type, title = excluded.title, content_hash = excluded.content_hash, "
         "size = excluded.size, created = excluded.created, modified = excluded.modified, added = excluded.added, "
         "dated = excluded.dated, chunk_count = excluded.chunk_count, metadata = excluded.metadata RETURNING key",
@@ -137,7 +139,7 @@ def insert_chunk(connection: apsw.Connection, file_key: int, new: NewChunk, *, t
     chunk = new.chunk
     connection.execute(
         'INSERT INTO chunks (id, file_key, ordinal, text, "start", "end", headings, page, line_start, line_end, '
-        "language, tokens, passage_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "anchor, language, tokens, passage_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (chunk.id, file_key, chunk.ordinal, chunk.text, *_place(chunk), passage_hash(new.passage)),
     )
     key = connection.last_insert_rowid()
@@ -152,7 +154,7 @@ def move_chunk(connection: apsw.Connection, key: int, chunk: Chunk) -> None:
     """The same text in another place: nothing to index, nothing to embed."""
     connection.execute(
         'UPDATE chunks SET ordinal = ?, "start" = ?, "end" = ?, headings = ?, page = ?, line_start = ?, '
-        "line_end = ?, language = ?, tokens = ? WHERE key = ?",
+        "line_end = ?, anchor = ?, language = ?, tokens = ? WHERE key = ?",
         (chunk.ordinal, *_place(chunk), key),
     )
 
@@ -163,8 +165,9 @@ def _place(chunk: Chunk) -> tuple[int | str | None, ...]:
         chunk.end,
         json.dumps(chunk.headings, ensure_ascii=False),
         chunk.page,
-        chunk.line_start,
-        chunk.line_end,
+        chunk.line_start or 0,
+        chunk.line_end or 0,
+        chunk.anchor,
         chunk.language,
         chunk.tokens,
     )
@@ -211,7 +214,7 @@ def to_file(row: Row) -> FileInfo:
 
 def to_chunk(row: Row) -> Chunk:
     """A row of `CHUNK_COLUMNS` as a value."""
-    (_, _, identity, file_id, ordinal, text, start, end, headings, page, first, last, language, tokens) = row
+    (_, _, identity, file_id, ordinal, text, start, end, headings, page, first, last, anchor, language, tokens) = row
     # Rows were validated on their way in. A search reads hundreds: even pydantic's own way around validation, which
     # goes through every field, took half of the time.
     chunk = Chunk.__new__(Chunk)
@@ -224,8 +227,9 @@ def to_chunk(row: Row) -> Chunk:
         "end": end,
         "headings": tuple(json.loads(str(headings))) if headings != "[]" else (),
         "page": page,
-        "line_start": first,
-        "line_end": last,
+        "line_start": first or None,
+        "line_end": last or None,
+        "anchor": anchor,
         "language": language,
         "tokens": tokens,
     }

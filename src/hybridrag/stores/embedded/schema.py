@@ -15,7 +15,7 @@ from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES, SHORT_FORMS_TAB
 APPLICATION_ID = 0x48524147
 """Marks the file as ours: "HRAG"."""
 
-FORMAT = 4
+FORMAT = 5
 
 BM25_CONTEXT_WEIGHT = 1.0
 BM25_BODY_WEIGHT = 1.0
@@ -31,6 +31,7 @@ CREATE TABLE meta (
 CREATE TABLE files (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
+  folder TEXT,
   workspace TEXT NOT NULL,
   name TEXT NOT NULL,
   mime_type TEXT NOT NULL,
@@ -65,6 +66,7 @@ CREATE TABLE chunks (
   page INTEGER,
   line_start INTEGER NOT NULL,
   line_end INTEGER NOT NULL,
+  anchor TEXT,
   language TEXT NOT NULL,
   tokens INTEGER NOT NULL,
   passage_hash BLOB NOT NULL
@@ -156,7 +158,18 @@ def _add_short_forms(connection: apsw.Connection) -> None:
     connection.execute(SHORT_FORMS_TABLE)
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: _add_graph, 2: _add_token_vectors, 3: _add_short_forms}
+def _add_places(connection: apsw.Connection) -> None:
+    """Format 5 brings the folder that was added and the anchors of chunks; files get theirs when they are read anew."""
+    connection.execute("ALTER TABLE files ADD COLUMN folder TEXT")
+    connection.execute("ALTER TABLE chunks ADD COLUMN anchor TEXT")
+
+
+MIGRATIONS: Mapping[int, Migration] = {
+    1: _add_graph,
+    2: _add_token_vectors,
+    3: _add_short_forms,
+    4: _add_places,
+}
 """From that format to the next."""
 
 
