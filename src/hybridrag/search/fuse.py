@@ -95,7 +95,9 @@ def merged(rankings: Mapping[SearchStrategy, Sequence[Hit]]) -> list[Hit]:
     for strategy, ranking in rankings.items():
         for rank, hit in enumerate(_without_repeats(ranking), start=1):
             known = hits.get(hit.id)
-            scored = replace(hit, scores={**hit.scores, strategy.value: hit.score}, ranks={strategy: rank})
+            scored = hit
+            if hit.ranks.get(strategy) != rank or strategy.value not in hit.scores:
+                scored = replace(hit, scores={**hit.scores, strategy.value: hit.score}, ranks={strategy: rank})
             hits[hit.id] = scored if known is None else _joined(known, scored)
     return list(hits.values())
 

@@ -102,7 +102,9 @@ class Retriever:
             tokens = embedded.tokens[0] if embedded.tokens else None
         excluded = state.keyword.excluded if state.keyword else frozenset()
         near = self._store.search_vector(given, state.plan.depth + len(excluded), filters=state.query.filters)
-        cosines = [(key, min(1.0, max(0.0, cosine))) for key, cosine in near if key not in excluded]
+        cosines: list[tuple[int, float, Mapping[str, float]]] = [
+            (key, min(1.0, max(0.0, cosine)), {}) for key, cosine in near if key not in excluded
+        ]
         return _Meaning(_hits(SearchStrategy.SEMANTIC, cosines[: state.plan.depth]), given, tokens)
 
     # What each gave
@@ -112,11 +114,8 @@ class Retriever:
         hits: list[Hit] = []
         if timed.value is not None:
             state.keyword = timed.value
-            raw = dict(timed.value.hits)
-            hits = [
-                replace(hit, scores={**hit.scores, "bm25": raw[hit.key]})
-                for hit in _hits(SearchStrategy.KEYWORD, [(key, bm25_score(score)) for key, score in raw.items()])
-            ]
+            found = [(key, bm25_score(raw), {"bm25": raw}) for key, raw in timed.value.hits]
+            hits = _hits(SearchStrategy.KEYWORD, found)
             note.details |= {"relaxed": timed.value.relaxed, "dropped": list(timed.value.dropped)}
         _take(state, SearchStrategy.KEYWORD, hits, timed, note)
 
@@ -144,10 +143,11 @@ class Retriever:
         _take(state, SearchStrategy.GRAPH, hits, both, note)
 
 
-def _hits(name: SearchStrategy, scored: Sequence[tuple[int, float]]) -> list[Hit]:
+def _hits(name: SearchStrategy, scored: Sequence[tuple[int, float, Mapping[str, float]]]) -> list[Hit]:
+    """Hits of a search, best first: the key of each, its score, and what the score rests on."""
     return [
-        Hit(str(key), score=score, key=key, scores={name.value: score}, ranks={name: rank})
-        for rank, (key, score) in enumerate(scored, start=1)
+        Hit(str(key), score=score, key=key, scores={name.value: score, **more}, ranks={name: rank})
+        for rank, (key, score, more) in enumerate(scored, start=1)
     ]
 
 
