@@ -160,7 +160,7 @@ def _add_short_forms(connection: apsw.Connection) -> None:
     names = connection.execute("SELECT key, norm FROM names").fetchall()
     connection.executemany(
         "INSERT OR IGNORE INTO name_blocks VALUES (?, ?)",
-        [(SHORT + short, key) for key, norm in names for short in shorter_forms(norm)],
+        [(SHORT + short, key) for key, norm in names for short in shorter_forms(str(norm))],
     )
 
 
