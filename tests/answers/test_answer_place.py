@@ -18,14 +18,16 @@ def cited(text: str) -> Citation:
 
 
 def sources(first: int, last: int) -> SearchResultSources:
-    return SearchResultSources(chunk_id=ChunkId(uuid4()), line_start=first, line_end=last, headings=("Pump", "Reset?"))
+    return SearchResultSources(
+        chunk_id=ChunkId(uuid4()), line_start=first, line_end=last, headings=("Pump", "Reset?"), place="line 1"
+    )
 
 
 def test_a_quotation_is_placed_under_its_own_heading_and_line() -> None:
     # The second answer of a chunk was cited under the first question, on the chunk's first line.
     place = place_within(sources(1, 7), TEXT, cited("Every six months."))
     assert place.headings == ("Pump", "Filter?")
-    assert (place.line_start, place.line_end) == (7, 7)
+    assert (place.line_start, place.line_end, place.place) == (7, 7, "line 7")
 
 
 def test_lines_stay_those_of_the_chunk_where_its_text_is_not_that_of_the_file() -> None:

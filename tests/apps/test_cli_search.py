@@ -46,7 +46,10 @@ def test_explain_says_who_found_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ms in all" in out
 
 
-def test_explain_shows_every_step_and_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_shows_every_step_and_a_verdict(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HYBRIDRAG_VERIFY_MAX_ROUNDS", "1")
     assert main(["search", "Who won the chess championship of Atlantis?", "--explain", "--crag"]) == 0
     out = capsys.readouterr().out
     for step in ("classify", "expand", "plan", "fuse", "rerank", "grade", "correct", "sufficiency"):
@@ -68,7 +71,7 @@ def test_ask_answers_with_its_source_or_says_what_is_missing(capsys: pytest.Capt
     out = capsys.readouterr().out
     assert "twelve crowns a day. [1]" in out
     assert "[1] " in out.splitlines()[-1]
-    assert "fees.md, line 1 > Harbour fees" in out
+    assert "fees.md, line 3 > Harbour fees" in out
     assert main(["ask", "Who won the chess championship of Atlantis?"]) == 0
     assert capsys.readouterr().out.startswith("The documents do not answer this.")
     assert main(["ask", "How much is the fee for small boats?", "--json"]) == 0

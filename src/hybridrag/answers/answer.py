@@ -14,7 +14,7 @@ from hybridrag.queries.question import read_question
 from hybridrag.result import Err
 from hybridrag.search.judge import READ
 from hybridrag.search.missing import language_of
-from hybridrag.search.read import read_all
+from hybridrag.search.passages import read_all
 from hybridrag.search.record import span
 from hybridrag.types.answers import Answer, Citation, NearestPassage
 from hybridrag.types.queries import SearchQuery
@@ -163,6 +163,8 @@ def place_within(sources: SearchResultSources, text: str, citation: Citation) ->
         changed["headings"] = (*sources.headings[: level - 1], above[-1][2].strip())
     first, last = sources.line_start, sources.line_end
     if first and last and last - first == text.count("\n"):
-        first += before.count("\n")
-        changed |= {"line_start": first, "line_end": first + text[citation.start : citation.end].count("\n")}
+        line = first + before.count("\n")
+        changed |= {"line_start": line, "line_end": line + text[citation.start : citation.end].count("\n")}
+        if sources.place and sources.place.endswith(f" {first}"):
+            changed["place"] = f"{sources.place.removesuffix(str(first))}{line}"
     return sources.model_copy(update=changed)

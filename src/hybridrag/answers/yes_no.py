@@ -16,9 +16,7 @@ YES_NO: Mapping[str, Mapping[YesNo, str]] = {
 }
 """How an answer opens, by the language of its question."""
 
-_NOT_ENGLISH = re.compile(
-    r"\b(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|cannot)\b|n't\b", re.IGNORECASE
-)
+_NOT_ENGLISH = re.compile(r"\b(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|cannot)\b|n't\b", re.IGNORECASE)
 _NOT_JAPANESE = re.compile(
     "ない|なく|なかった|なし(?!で)|無し(?!で)|ません|ず(?=[にと、。]|$)|不可|不要|禁止|無効|対象外|だめ|いいえ"
 )
