@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from hybridrag.language.sentences import sentences
 
-LONGEST = 600
-"""Characters of one quotation; a list without full stops is one sentence as long as its page."""
+SHORTEST, LONGEST = 8, 600
+"""Characters of one quotation: "No." is none, and a list without full stops is one sentence as long as its page."""
 
 AROUND, STEPS = 2, 3
 """Sentences of a paragraph that are quoted, and as many where a reason or a way to do it is asked for."""
@@ -68,9 +68,16 @@ def quote(text: str, stretch: Span, *, silent: Sequence[Span] = (), goes_on: boo
     payload = _payload(text, whole[1]) if not block else None
     start, end = whole[0], payload[1] if payload else whole[1]
     if end - start > LONGEST:
-        start = max(start, min(stretch[0], end - LONGEST))
+        cut = max(start, min(stretch[0], end - LONGEST))
+        start = cut if cut == start else _next_word(text, cut, stretch[0])
         end = max(start + LONGEST, stretch[1])
     return Quoted(start, end, shown(text[start:end]), bool(block or payload))
+
+
+def _next_word(text: str, at: int, latest: int) -> int:
+    """Where the next line or word begins, so that nothing is cut in two."""
+    gap = next((place for sign in "\n " if 0 <= (place := text.find(sign, at, latest)) < latest), latest - 1)
+    return gap + 1
 
 
 def shown(text: str) -> str:
@@ -110,7 +117,7 @@ def prose(text: str, silent: Sequence[Span] = ()) -> list[Span]:
     return [
         one
         for one in spans
-        if _SAYS.search(text[slice(*one)]) and one[1] - one[0] <= LONGEST and not _is_row(text[slice(*one)])
+        if _SAYS.search(text[slice(*one)]) and SHORTEST <= one[1] - one[0] <= LONGEST and not _is_row(text[slice(*one)])
     ]
 
 
