@@ -17,13 +17,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from hybridrag.graph.extract import Extractor, LightExtractor, Passage, SpacyExtractor
 from hybridrag.graph.extract_light import extract_light
 from hybridrag.graph.extract_spacy import Pipeline, installed_model, with_model_types
-from hybridrag.graph.facts import cooccurrences
 from hybridrag.graph.mentions import Context, Extraction
 from hybridrag.language.sentences import sentences
 from hybridrag.types.extraction import Mention
@@ -48,6 +48,8 @@ JAPANESE_TYPES: dict[str, set[EntityType]] = {
     "製品名": {PRODUCT, WORK},
     "イベント名": {EVENT},
 }
+MAX_PAIRED = 60
+"""With more names a chunk is a list or a table: pairing all of them would say nothing."""
 SEEN = {"en": 150, "ja": 400}
 """The rules were written while looking at so many of the first passages of each set."""
 
@@ -219,11 +221,11 @@ def measure_relations(name: str, samples: Sequence[Sample], extractor: Extractor
     connected = dict.fromkeys(("fact", "sentence", "chunk"), 0)
     for sample, result in zip(samples, found, strict=True):
         entities = _entities_by_key(result.mentions, sample)
-        together = cooccurrences(result.mentions, sentences(sample.text))
+        near, beside = _together(result.mentions, sentences(sample.text))
         rows = {
             "fact": [_pairs(entities, it.subject_key, it.object_key) for it in result.facts],
-            "sentence": [_pairs(entities, it.first_key, it.second_key) for it in together if it.sentences],
-            "chunk": [_pairs(entities, it.first_key, it.second_key) for it in together],
+            "sentence": [_pairs(entities, *pair) for pair in sorted(near)],
+            "chunk": [_pairs(entities, *pair) for pair in sorted(beside)],
         }
         gold += len(sample.pairs)
         facts += sum(bool(pairs) for pairs in rows["fact"])
@@ -239,6 +241,17 @@ def _entities_by_key(mentions: Sequence[Mention], sample: Sample) -> dict[str, s
     for mention in mentions:
         entities[mention.key] |= {it.entity for it in sample.gold if mention.start < it.end and it.start < mention.end}
     return entities
+
+
+def _together(
+    mentions: Iterable[Mention], spans: Sequence[tuple[int, int]]
+) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """The pairs of names that share a sentence, and those that share the chunk."""
+    named = list(mentions)
+    rows = [sorted({it.key for it in named if start <= it.start < end}) for start, end in spans]
+    near = {pair for row in rows if len(row) <= MAX_PAIRED for pair in combinations(row, 2)}
+    every = sorted({it.key for it in named})
+    return near, near | (set(combinations(every, 2)) if len(every) <= MAX_PAIRED else set())
 
 
 def _pairs(entities: Mapping[str, set[int]], first: str, second: str) -> set[tuple[int, int]]:

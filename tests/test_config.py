@@ -13,7 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from hybridrag.config import MASK, LoadedSettings, Settings, load_settings, setting_leaves
 from hybridrag.errors import InvalidSettings, RAGError
-from hybridrag.parts import make_reader
+from hybridrag.parts import make_own_reranker
 from hybridrag.queries.plan import DEFAULT_WEIGHTS
 from hybridrag.types.queries import QueryType, SearchWeights
 
@@ -440,7 +440,7 @@ class TestTuned:
 def test_the_larger_model_reads_where_the_settings_name_it_and_any_other_name_is_refused() -> None:
     def size(**rerank: object) -> str:
         overrides = {f"rerank.{key}": value for key, value in rerank.items()}
-        return make_reader(load_settings(env={}, overrides=overrides).settings).size
+        return make_own_reranker(load_settings(env={}, overrides=overrides).settings).size
 
     assert (size(), size(model="small"), size(provider="own", model="small")) == ("base", "small", "small")
     # The name of another provider's model says nothing about which of the package's own reads for the judge.

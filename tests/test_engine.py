@@ -255,7 +255,7 @@ def test_callers_in_an_event_loop_are_not_blocked(engine: Engine, folder: Path) 
 
         ticking = asyncio.create_task(tick())
         assert (await engine.aadd(folder)).count(FileState.ADDED) == 3
-        assert (await engine.async_folder(folder)).count(FileState.UNCHANGED) == 3
+        assert (await engine.async_sync(folder)).count(FileState.UNCHANGED) == 3
         assert len(await engine.afiles()) == 3
         assert (await engine.astatus()).files == 3
         await engine.aremove(everything=True)

@@ -26,7 +26,10 @@ STEPS = ("state", "understand", "retrieve", "fuse", "duplicates", "relevance", "
          "present")  # fmt: skip
 """The steps of a search in their order, and what they hand on: none imports a later one, and `search.py` runs them."""
 
-QUESTIONS = {"question", "operators", "plan", "expand", "rewrite_llm", "classify", "classify_llm", "synonyms"}
+QUESTIONS = {
+    *("question", "operators", "plan", "expand", "recognise", "rewrite"),
+    *("rewrite_llm", "classify", "classify_llm", "synonyms"),
+}
 """What of `queries/` the search may import: the question as it was read, never the rules that read it."""
 
 FACES = {SOURCE / "__init__.py", SOURCE / "evaluate" / "__init__.py"}

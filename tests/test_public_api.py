@@ -28,8 +28,8 @@ classify default_weights find_recipes fuse json_schema load_settings parse_query
 
 EVALUATION = """
 ALL_QUESTIONS ANSWER_METRICS METRICS TUNE_KNOBS AnswerOutcome AnswerRow BootstrapInterval Confusion CoveragePoint
-Dataset EvalAnswer EvalRun EvalSearch EvalSetting JudgeAgreement Judgements LabelledCase LlmJudge LocalJudge
-PairedDifference QueryOutcome RecipeRun RememberingEmbedder ScoreRow SettingsChoice SupportJudge TuneKnob TuneMeasure
+Dataset EvalAnswer EvalRun EvalSearch EvalSetting JudgeAgreement Judgements LabelledCase PairedDifference QueryOutcome
+RecipeRun RememberingEmbedder ScoreRow SettingsChoice SupportByLlm SupportByWords SupportJudge TuneKnob TuneMeasure
 TuneTrial Tuned abstention_curve all_evidence_at answer_relevancy area_under_curve average_precision
 bootstrap_interval choice_as_toml compare_runs confusion context_precision context_recall dataset_halves faithfulness
 judge_agreement judgements_of load_dataset load_judge load_support_judge metric_values ndcg_at outcomes_of

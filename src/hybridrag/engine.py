@@ -1,4 +1,4 @@
-"""The whole flow on one screen: open, add, sync, remove, look, close."""
+"""The public face: each method joins the parts that do the work, and does none of its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from hybridrag.parts import (
     make_judge,
     make_limits,
     make_llm,
-    make_reader,
+    make_own_reranker,
     make_reranker,
     make_web_search,
 )
@@ -99,7 +99,7 @@ class Engine:
         self.settings = settings
         self._llm = llm
         self._given = (reranker, judge, web)
-        self._reader_model = reader or make_reader(settings)
+        self._reader_model = reader or make_own_reranker(settings)
         self._store = store
         self._embedder = embedder
         self._lock = threading.RLock()
@@ -400,7 +400,7 @@ class Engine:
             InvalidSettings: a setting is wrong.
         """
         reranker, judge, web = self._given
-        wanted, own = make_reader(settings), self._reader_model
+        wanted, own = make_own_reranker(settings), self._reader_model
         reader = own if (wanted.size, wanted.threads) == (own.size, own.threads) else wanted
         return Engine(
             self._store,
@@ -572,7 +572,7 @@ class Engine:
 
         return await self._in_thread_until_cancelled(work)
 
-    async def async_folder(
+    async def async_sync(
         self, folder: str | Path, *, workspace: str | None = None, on_progress: OnProgress | None = None
     ) -> IngestReport:
         """`sync` without blocking the event loop; cancelling stops after the file in work."""

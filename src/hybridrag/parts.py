@@ -9,9 +9,7 @@ from pathlib import Path
 from hybridrag.config import Settings
 from hybridrag.documents.limits import ReadLimits
 from hybridrag.errors import InvalidSettings
-from hybridrag.evaluate.support import LlmJudge as SupportByLlm
-from hybridrag.evaluate.support import LocalJudge as SupportByWords
-from hybridrag.evaluate.support import SupportJudge
+from hybridrag.evaluate.support import SupportByLlm, SupportByWords, SupportJudge
 from hybridrag.graph.extract import Extractor, Passage, choose_extractor
 from hybridrag.graph.extract_llm import LlmExtractor
 from hybridrag.graph.llm_cache import FILE_NAME, FileCache
@@ -114,7 +112,7 @@ def make_reranker(
         case "auto" | "late-interaction":
             return cache(lambda: LateInteraction(store.token_vectors, packer_for(embedder().info)))
         case "own":
-            own = make_reader(settings)
+            own = make_own_reranker(settings)
             return lambda: own
         case "cross-encoder":
             from hybridrag.models.cross_encoder import load_cross_encoder  # noqa: PLC0415 (onnxruntime)
@@ -143,7 +141,7 @@ def make_reranker(
             return lambda: remote
 
 
-def make_reader(settings: Settings) -> OwnReranker:
+def make_own_reranker(settings: Settings) -> OwnReranker:
     """The package's own model, in the size that `[rerank]` names; it is opened when it is first used.
 
     Raises:
@@ -191,7 +189,7 @@ def load_judge(settings: Settings) -> Judge:
     Raises:
         InvalidSettings: `llm` without a model in `[llm]`.
     """
-    return make_judge(settings, make_llm(settings)) or LocalJudge(make_reader(settings))
+    return make_judge(settings, make_llm(settings)) or LocalJudge(make_own_reranker(settings))
 
 
 def load_support_judge(settings: Settings) -> SupportJudge:
@@ -203,7 +201,7 @@ def load_support_judge(settings: Settings) -> SupportJudge:
         InvalidSettings: `llm` without a model in `[llm]`.
     """
     if make_judge(settings, llm := make_llm(settings)) is None or llm is None:
-        return SupportByWords(reads=partial(_chances, make_reader(settings)))
+        return SupportByWords(reads=partial(_chances, make_own_reranker(settings)))
     return SupportByLlm(llm)
 
 

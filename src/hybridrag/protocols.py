@@ -209,9 +209,6 @@ class Question:
         return sum(weight * share for weight, share in zip(self.weights, there, strict=True)) / total
 
 
-Candidate = Hit
-
-
 @dataclass(frozen=True, slots=True)
 class Reranking:
     """What a reranker said of candidates."""

@@ -6,13 +6,14 @@ import pytest
 
 from hybridrag.answers.write_llm import answer_with_llm, is_supported, numbers_in
 from hybridrag.models.own_reranker import OwnReranker
-from hybridrag.protocols import Candidate, Question
+from hybridrag.protocols import Question
 from hybridrag.result import Err
 from hybridrag.testing.llms import ScriptedLlm
 from hybridrag.types.answers import AnswerSentence
+from hybridrag.types.results import Hit
 
-LIGHTHOUSE = Candidate(id="1", text="The Marten Lighthouse opened in 1874 and has 1,200 steps.", score=0.9)
-BREAD = Candidate(id="2", text="Bread is baked at 230 degrees for forty minutes.", score=0.5)
+LIGHTHOUSE = Hit(id="1", text="The Marten Lighthouse opened in 1874 and has 1,200 steps.", score=0.9)
+BREAD = Hit(id="2", text="Bread is baked at 230 degrees for forty minutes.", score=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,6 @@ def test_numbers_are_compared_in_one_way_of_writing() -> None:
 def test_passages_are_given_under_their_headings() -> None:
     # A row of prices says nothing of what it is the price of.
     llm = ScriptedLlm(["It costs 12 crowns [1]."])
-    row = Candidate(id="1", text="It costs 12 crowns.", score=0.9, title="Harbour fees", headings=("Small boats",))
+    row = Hit(id="1", text="It costs 12 crowns.", score=0.9, title="Harbour fees", headings=("Small boats",))
     answer_with_llm(llm, Question("What do small boats pay?"), [row]).unwrap()
     assert "Harbour fees\nSmall boats\nIt costs 12 crowns." in llm.asked[0].messages[-1].content

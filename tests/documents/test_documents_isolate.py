@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import io
 import os
 import signal
@@ -49,6 +50,12 @@ def test_a_document_is_the_same_from_the_other_process(reader: IsolatedReader) -
     document = reader.read(PDF, name="a.pdf")
     check(document)
     assert document == read(PDF, "a.pdf")
+
+
+def test_what_is_packed_is_unpacked_and_read_in_the_other_process(reader: IsolatedReader) -> None:
+    # Its own type says nothing of the risk: a PDF in a .gz was read in the process of the caller.
+    assert reader.read(gzip.compress(b"# Plan"), name="a.md.gz").title == "Plan"
+    assert len(children()) == 1
 
 
 def test_the_process_is_started_when_needed_and_then_kept(reader: IsolatedReader) -> None:

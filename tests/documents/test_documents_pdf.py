@@ -184,3 +184,48 @@ def test_a_broken_page_costs_only_itself() -> None:
 def test_lines_before_the_mark_are_forgiven_for_a_file_called_pdf() -> None:
     assert read(b"junk\r\n" + REPORT, "a.pdf").title == "Annual Report"
     assert read("The mark %PDF-1.4 opens such files.", "a.txt").mime_type == "text/plain"
+
+
+def placed(x: float, y: float, text: str, *, turned: bool = False) -> bytes:
+    matrix = b"0 1 -1 0" if turned else b"1 0 0 1"
+    return b"BT /F1 10 Tf %s %.1f %.1f Tm (%s) Tj ET" % (matrix, x, y, text.encode())
+
+
+def test_rows_name_their_columns_years_among_them_and_gaps_stay_in_their_column() -> None:
+    rows = [("Item", "2023", "2024"), ("Flights", "11", "23"), ("Gas", "", "204")]
+    content = b"\n".join(
+        placed(x, 700 - 20 * index, text)
+        for index, row in enumerate(rows)
+        for x, text in zip((50, 200, 300), row, strict=True)
+        if text
+    )
+    assert blocks(read(make_pdf([content]), "a.pdf")) == [
+        ("table_row", "Item | 2023 | 2024"),
+        ("table_row", "Item: Flights | 2023: 11 | 2024: 23"),
+        ("table_row", "Item: Gas | 2024: 204"),
+    ]
+
+
+def test_turned_print_is_read_in_words_and_lines() -> None:
+    # The library put a space between any two letters of turned text: "P u b lis h in g".
+    content = placed(100, 100, "Publishing with care is", turned=True) + placed(112, 100, "worth it.", turned=True)
+    assert blocks(read(make_pdf([content]), "a.pdf")) == [("paragraph", "Publishing with care is worth it.")]
+
+
+def test_the_title_of_a_chapter_at_the_head_of_its_pages_is_left_out() -> None:
+    # It covers less than most of the pages, so that it stood in the middle of sentences that went on overleaf.
+    def page(number: int) -> bytes:
+        title = "Chapter on pumps" if number < 5 else "Chapter on doors"
+        return placed(50, 800, title) + placed(50, 500, f"Text {number} of it") + placed(50, 400, "that goes on.")
+
+    text = read(make_pdf([page(number) for number in range(10)]), "a.pdf").text
+    assert "Chapter on" not in text
+    assert all(f"Text {number} of it" in text for number in range(10))
+
+
+def test_a_passage_knows_its_rectangle_on_the_page() -> None:
+    (block,) = read(make_pdf([placed(50, 742, "Some words here")]), "a.pdf").blocks
+    assert block.box is not None
+    left, top, right, bottom = block.box
+    assert (left, round(top), round(bottom)) == (50, 92, 102)
+    assert 100 < right < 150

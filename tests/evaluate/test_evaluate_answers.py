@@ -18,10 +18,10 @@ from hybridrag.evaluate.answering import run_answers, score_answers
 from hybridrag.evaluate.datasets import Dataset, load_dataset
 from hybridrag.evaluate.report import render_report
 from hybridrag.evaluate.runs import AnswerOutcome, EvalRun, run_searches
-from hybridrag.evaluate.support import LlmJudge, LocalJudge
+from hybridrag.evaluate.support import SupportByLlm, SupportByWords
 from hybridrag.models.own_reranker import OwnReranker
 from hybridrag.parts import load_judge, load_support_judge
-from hybridrag.search.judge import LocalJudge as VerifyJudge
+from hybridrag.search.judge import LocalJudge
 from hybridrag.testing.llms import ScriptedLlm
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
 
@@ -56,27 +56,27 @@ def run_of(dataset: Dataset, answers: tuple[AnswerOutcome, ...]) -> EvalRun:
 
 class TestAnswers:
     def test_a_known_answer_that_stands_in_it_is_right(self, dataset: Dataset) -> None:
-        by_id = {one.query: one for one in run_answers(dataset, scripted, LocalJudge())}
+        by_id = {one.query: one for one in run_answers(dataset, scripted, SupportByWords())}
         assert by_id["q1"].matches is True
         assert (by_id["q1"].faithfulness, by_id["q1"].context_precision, by_id["q1"].context_recall) == (1, 1, 1)
         assert by_id["q1"].text.endswith("[1]")
 
     def test_what_no_passage_says_is_not_faithful(self, dataset: Dataset) -> None:
-        by_id = {one.query: one for one in run_answers(dataset, scripted, LocalJudge())}
+        by_id = {one.query: one for one in run_answers(dataset, scripted, SupportByWords())}
         assert by_id["q2"].faithfulness == 0
         assert by_id["q2"].matches is None
         assert by_id["q2"].context_recall is None
 
     def test_a_question_that_fails_is_not_answered_and_says_why(self, dataset: Dataset) -> None:
         told: list[int] = []
-        outcomes = run_answers(dataset, scripted, LocalJudge(), on_query=lambda done, _: told.append(done))
+        outcomes = run_answers(dataset, scripted, SupportByWords(), on_query=lambda done, _: told.append(done))
         failed = next(one for one in outcomes if one.query == "q3")
         assert failed.abstained
         assert "it is gone" in str(failed.error)
         assert told == [1, 2, 3, 4, 5]
 
     def test_silence_is_right_where_nothing_answers_and_wrong_elsewhere(self, dataset: Dataset) -> None:
-        rows = score_answers(run_of(dataset, run_answers(dataset, scripted, LocalJudge())))
+        rows = score_answers(run_of(dataset, run_answers(dataset, scripted, SupportByWords())))
         everything = rows[0]
         assert (everything.group, everything.queries) == ("all", 5)
         assert everything.values["abstains"].mean == 1
@@ -85,7 +85,7 @@ class TestAnswers:
         assert "type: local" in [row.group for row in rows]
 
     def test_a_judge_that_fails_leaves_its_figure_out(self, dataset: Dataset) -> None:
-        judge = LlmJudge(ScriptedLlm([ProviderError("judge", "it is down")]))
+        judge = SupportByLlm(ScriptedLlm([ProviderError("judge", "it is down")]))
         first = run_answers(replace(dataset, queries=dataset.queries[:1]), scripted, judge)[0]
         assert first.faithfulness is None
         assert "it is down" in str(first.error)
@@ -104,7 +104,7 @@ class TestAnswers:
         assert EvalRun.load(tmp_path / "run.json").answers == ()
 
     def test_the_report_shows_answers_and_those_that_are_wrong(self, dataset: Dataset) -> None:
-        outcomes = run_answers(dataset, scripted, LocalJudge())
+        outcomes = run_answers(dataset, scripted, SupportByWords())
         wrong = tuple(one.model_copy(update={"matches": False}) if one.query == "q1" else one for one in outcomes)
         run = run_of(dataset, wrong)
         search = run_searches(dataset, {"none": lambda _, __: (_ for _ in ()).throw(InvalidInput("x"))})
@@ -152,7 +152,7 @@ class TestAgreement:
         ]
         told: list[int] = []
         found = judge_agreement(
-            cases, judge=VerifyJudge(OwnReranker()), support=LocalJudge(), on_case=lambda done, _: told.append(done)
+            cases, judge=LocalJudge(OwnReranker()), support=SupportByWords(), on_case=lambda done, _: told.append(done)
         )
         assert set(found) == {"all", "en", "ja"}
         assert (found["en"].confusion.accuracy, found["en"].area) == (1.0, 1.0)
@@ -160,13 +160,13 @@ class TestAgreement:
         assert found["all"].confusion.counts["no", "yes"] == 1
         assert found["all"].curve[-1].coverage == 1
         assert told == [1, 2, 3, 4]
-        assert set(judge_agreement(cases[:2], judge=VerifyJudge(OwnReranker()), support=LocalJudge())) == {"all"}
+        assert set(judge_agreement(cases[:2], judge=LocalJudge(OwnReranker()), support=SupportByWords())) == {"all"}
 
     def test_a_judge_that_fails_gives_no_figure(self) -> None:
         case = LabelledCase("It is so.", tuple(PASSAGES), label=True, states=True)
-        judge = LlmJudge(ScriptedLlm([ProviderError("judge", "it is down")]))
+        judge = SupportByLlm(ScriptedLlm([ProviderError("judge", "it is down")]))
         with pytest.raises(ProviderError):
-            judge_agreement([case], judge=VerifyJudge(OwnReranker()), support=judge)
+            judge_agreement([case], judge=LocalJudge(OwnReranker()), support=judge)
 
     def test_the_settings_say_who_judges(self) -> None:
         local = load_settings(env={}).settings

@@ -10,14 +10,12 @@ from hybridrag.graph.names import (
     Kind,
     SameName,
     fold_key,
-    is_acronym,
     is_japanese,
     name_key,
     pieces,
     same_name,
     strip_honorific,
     strip_legal_form,
-    weak_keys,
 )
 
 TEXTS = st.text(
@@ -90,29 +88,6 @@ def test_a_merge_of_two_spellings_has_a_reason_or_does_not_happen(
 ) -> None:
     assert same_name(first, second) is reason
     assert same_name(second, first) is reason
-
-
-@pytest.mark.parametrize(
-    ("short", "long", "expected"),
-    [
-        ("RAG", "Retrieval-Augmented Generation", True),
-        ("UN", "United Nations", True),
-        ("MoD", "Ministry of Defence", True),
-        ("MD", "Ministry of Defence", True),
-        ("UN", "Union", False),
-        ("X", "Xylophone Yard", False),
-    ],
-)
-def test_an_acronym_is_made_of_first_letters(short: str, long: str, expected: bool) -> None:
-    assert is_acronym(short, long) is expected
-
-
-def test_weak_keys_lead_to_a_shorter_name() -> None:
-    assert weak_keys("kenneth charles branagh", is_person=True) == ("kenneth branagh",)
-    assert weak_keys("kenneth branagh", is_person=True) == ()
-    assert weak_keys("elena of montenegro", is_person=True) == ()
-    assert weak_keys("apple inc", is_person=False) == ("apple",)
-    assert weak_keys("株式会社青空", is_person=False) == ("青空",)
 
 
 def test_a_legal_form_alone_is_kept() -> None:

@@ -5,12 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybridrag.graph.extract_light import extract_light
-from hybridrag.graph.facts import MAX_PAIRED_KEYS, association, cooccurrences
 from hybridrag.graph.mentions import Context
 from hybridrag.graph.relations import relate
 from hybridrag.language.sentences import sentences
-from hybridrag.types.extraction import Fact, FactKind, Mention, Source
-from hybridrag.types.graph import EntityType
+from hybridrag.types.extraction import Fact, FactKind
 
 
 def facts(text: str, *, title: str | None = None) -> list[Fact]:
@@ -185,47 +183,3 @@ def test_facts_join_two_mentions_of_the_text_or_its_title(text: str) -> None:
         assert fact.predicate.strip()
         assert 0 < fact.confidence <= 1
         assert (fact.start, fact.end) in sentences(text)
-
-
-# ---------------------------------------------------------------- standing together
-
-
-def mention(key: str, start: int) -> Mention:
-    return Mention(key, key, EntityType.OTHER, start, start + 1, 1.0, Source.NAME)
-
-
-def test_pairs_are_counted_by_sentence_and_by_chunk() -> None:
-    pairs = cooccurrences([mention("b", 0), mention("a", 2), mention("c", 11)], [(0, 10), (10, 20)])
-    assert [(it.first_key, it.second_key, it.sentences, it.chunks) for it in pairs] == [
-        ("a", "b", 1, 1),
-        ("a", "c", 0, 1),
-        ("b", "c", 0, 1),
-    ]
-
-
-def test_a_list_of_very_many_names_pairs_only_those_of_a_sentence() -> None:
-    many = [mention(f"k{at:03}", at * 10) for at in range(MAX_PAIRED_KEYS + 1)]
-    pairs = cooccurrences([*many, mention("x", 1)], [(at * 10, at * 10 + 10) for at in range(len(many))])
-    assert [(it.first_key, it.second_key) for it in pairs] == [("k000", "x")]
-
-
-def test_association_is_that_of_chance_at_zero_and_grows_with_evidence() -> None:
-    chance = association(sentences=10, chunks=10, first=100, second=100, total=1000)
-    once = association(sentences=1, chunks=1, first=1, second=1, total=1000)
-    often = association(sentences=5, chunks=5, first=5, second=5, total=1000)
-    assert chance == pytest.approx(0.0, abs=1e-9)
-    assert once == pytest.approx(0.5)
-    assert often == pytest.approx(5 / 6)
-    assert association(sentences=0, chunks=5, first=5, second=5, total=1000) == pytest.approx(often / 4)
-
-
-def test_association_of_nothing_is_nothing() -> None:
-    assert association(sentences=0, chunks=0, first=1, second=1, total=10) == 0.0
-    assert association(sentences=1, chunks=1, first=1, second=1, total=1) == 0.0
-
-
-@given(st.integers(1, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 500))
-def test_association_lies_between_zero_and_one(chunks: int, first: int, second: int, rest: int) -> None:
-    first, second = chunks + first, chunks + second
-    value = association(sentences=chunks, chunks=chunks, first=first, second=second, total=first + second + rest)
-    assert 0.0 <= value <= 1.0

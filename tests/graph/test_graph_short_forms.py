@@ -50,6 +50,11 @@ def test_what_a_name_is_shortened_to_depends_on_what_it_names(
     assert fits(short, whole, kind) is expected
 
 
+def test_the_sign_of_a_weekday_is_short_for_nothing() -> None:
+    assert "金" not in shorter_forms("金沢")
+    assert "榊" in shorter_forms("榊遼")
+
+
 def test_a_first_name_in_another_file_is_the_one_person_that_it_fits(engine: Engine) -> None:
     engine.add(text="Please ask Kwame Addo-Leigh <kwame@example.org> about it.", name="mail.txt")
     engine.add(text="We showed the router to Kwame and left.", name="notes.txt")

@@ -17,8 +17,9 @@ from hybridrag.graph.llm_cache import FileCache
 from hybridrag.models.json_service import Patience
 from hybridrag.models.llm import OpenAILlm
 from hybridrag.models.own_reranker import OwnReranker
-from hybridrag.protocols import Candidate, Message, Question
+from hybridrag.protocols import Message, Question
 from hybridrag.result import Err, Ok
+from hybridrag.types.results import Hit
 from small_llm import CONTEXT_TOKENS
 
 pytestmark = pytest.mark.heavy
@@ -94,8 +95,8 @@ def test_the_extraction_survives_whatever_a_small_model_says(llm: OpenAILlm, tmp
 
 def test_of_what_a_small_model_answers_only_what_its_passages_bear_out_is_said(llm: OpenAILlm) -> None:
     passages = [
-        Candidate(id="1", text="The Marten Lighthouse opened in 1874 and has 120 steps.", score=0.9),
-        Candidate(id="2", text="Bread is baked at 230 degrees.", score=0.2),
+        Hit(id="1", text="The Marten Lighthouse opened in 1874 and has 120 steps.", score=0.9),
+        Hit(id="2", text="Bread is baked at 230 degrees.", score=0.2),
     ]
     reader = OwnReranker(size="small")
     question = Question("When did the Marten Lighthouse open?")

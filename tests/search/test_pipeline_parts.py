@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hybridrag.errors import ModelUnavailable
-from hybridrag.graph.recognise import recognise
+from hybridrag.queries.recognise import recognise
 from hybridrag.search.cache import QueryCache
 from hybridrag.search.duplicates import find_duplicates
 from hybridrag.search.parallel import Leg

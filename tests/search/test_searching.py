@@ -86,6 +86,34 @@ def test_a_result_says_where_it_is_from_and_who_found_it(engine: Engine) -> None
     assert engine.search("harbour", include_metadata=False).results[0].metadata is None
 
 
+def test_synonyms_and_parts_of_words_are_marked(tmp_path: Path) -> None:
+    file = tmp_path / "synonyms.txt"
+    file.write_text("vacation, annual leave\n", encoding="utf-8")
+    overrides = {"documents.isolate": False, "graph.extractor": "light", "search.synonyms": str(file)}
+    made = load_settings(env={}, overrides=overrides).settings
+    with Engine.open(tmp_path / "i", settings=made, embedder=HashEmbedder()) as engine:
+        engine.add(text="Everybody has twenty days of annual leave.", name="leave.txt")
+        engine.add(text="受付期間は三日である。", name="期間.txt")
+        for question, name, expected in (("vacation", "leave.txt", "annual"), ("申込受付期間", "期間.txt", "受付")):
+            items = {item.sources.file_name: item for item in engine.search(question).results}
+            (highlight,) = items[name].highlights
+            assert expected in highlight.fragment[highlight.offsets[0].start : highlight.offsets[0].end]
+
+
+def test_the_context_of_a_result_does_not_repeat_its_text(tmp_path: Path) -> None:
+    overrides = {"documents.isolate": False, "graph.extractor": "light", "chunking.max_tokens": 64}
+    made = load_settings(env={}, overrides=overrides).settings
+    text = " ".join(f"The keeper of lamp number {number} rows to the island every morning." for number in range(40))
+    with Engine.open(tmp_path / "i", settings=made, embedder=HashEmbedder()) as engine:
+        engine.add(text=text, name="lamps.txt")
+        items = engine.search("keeper of lamp number 17", limit=5).results
+    shown = [
+        " ".join((it.content.context_before or "", it.content.text, it.content.context_after or "")) for it in items
+    ]
+    assert any(item.content.context_after for item in items)
+    assert all(" ".join(one.split()) in text for one in shown)
+
+
 def test_scores_are_in_order_and_within_bounds(engine: Engine) -> None:
     for question in ("lighthouse 1874", "灯台", "ferry OR harbour"):
         scores = [item.score for item in engine.search(question).results]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybridrag.queries.classify import classify
+from hybridrag.queries.rewrite import rewrite_query
 from hybridrag.search.correct import (
     BY_LINKS,
     BY_MEANING,
@@ -20,7 +21,6 @@ from hybridrag.search.correct import (
     next_correction,
     other_weights,
 )
-from hybridrag.search.rewrite import rewrite_query
 from hybridrag.types.queries import LOCAL_WEIGHTS, MAX_QUERY_CHARACTERS, SearchWeights
 from hybridrag.types.results import CorrectiveActionKind as Kind
 from hybridrag.types.results import CRAGVerdict

@@ -6,11 +6,10 @@ import pytest
 
 from hybridrag.protocols import Judgement, Question
 from hybridrag.queries.question import read_question
-from hybridrag.search.grade import grade, set_score
+from hybridrag.search.grade import evaluate_sufficiency, grade, set_score
 from hybridrag.search.intent import match_intent
 from hybridrag.search.missing import say_missing
-from hybridrag.search.read import read_all
-from hybridrag.search.sufficiency import evaluate_sufficiency
+from hybridrag.search.passages import read_all
 from hybridrag.types.results import CRAGVerdict, Hit, IntentMatch, should_generate
 
 

@@ -40,6 +40,7 @@ def superseded(*files: FileInfo, texts: tuple[str, ...] = (TEXT.format(24), TEXT
         ("/d/leave_v9.md", "/d/leave_v10.md"),
         ("/d/休暇規程_第1版.md", "/d/休暇規程_第2版.md"),
         ("/d/就業規則_2023年度.md", "/d/就業規則_2024年度.md"),
+        ("/d/旧版/就業規則_2019年.md", "/d/就業規則_2024年改定.md"),
         ("/d/leave (old).md", "/d/leave.md"),
     ],
 )

@@ -14,7 +14,7 @@ from hybridrag.queries.question import read_question
 from hybridrag.result import Err
 from hybridrag.search.judge import READ
 from hybridrag.search.missing import language_of
-from hybridrag.search.read import read_all
+from hybridrag.search.passages import read_all
 from hybridrag.search.record import span
 from hybridrag.types.answers import Answer, Citation, NearestPassage
 from hybridrag.types.queries import SearchQuery

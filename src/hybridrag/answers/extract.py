@@ -11,7 +11,7 @@ from hybridrag.language.detect import detect
 from hybridrag.language.lines import silent_lines
 from hybridrag.protocols import Question, Reading
 from hybridrag.search.missing import NO_ANSWER, language_of
-from hybridrag.search.read import Read, mentions, presence, read_all
+from hybridrag.search.passages import Read, mentions, presence, read_all
 from hybridrag.types.answers import EXTRACTIVE, Answer, AnswerSentence, Citation, ShortAnswer
 from hybridrag.types.queries import QueryType, Want
 from hybridrag.types.results import Hit

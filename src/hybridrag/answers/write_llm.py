@@ -15,7 +15,7 @@ from hybridrag.language.sentences import sentences
 from hybridrag.language.tokenise import query_terms
 from hybridrag.protocols import Llm, Message, Question, Reader
 from hybridrag.result import Err, Ok, Result
-from hybridrag.search.read import presence, read_all, read_passage
+from hybridrag.search.passages import presence, read_all, read_passage
 from hybridrag.types.answers import Answer, AnswerSentence, Citation
 from hybridrag.types.results import INCORRECT_UP_TO, Hit
 

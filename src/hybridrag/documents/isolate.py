@@ -16,11 +16,12 @@ from hybridrag.documents.formats import PLAIN, SOURCE_CODE, charset_of, find_for
 from hybridrag.documents.limits import DEFAULT_LIMITS, ReadLimits
 from hybridrag.documents.read import DEFAULT_FORMATS, READERS, Formats, read_document
 from hybridrag.documents.source import took_too_long
+from hybridrag.documents.unpack import is_packed
 from hybridrag.documents.worker import Answer, Request, receive, send
 from hybridrag.errors import DocumentError, UnreadableDocument
 from hybridrag.types.documents import Document
 
-_HARMLESS: Final = frozenset({PLAIN, "text/x-rst", "text/x-tex", *SOURCE_CODE.values()})
+_HARMLESS: Final = frozenset({PLAIN, *SOURCE_CODE.values()})
 """Types read line by line, by no library: they need no process of their own."""
 _START_SECONDS: Final = 60
 """A process that has not said that it is ready by then never will."""
@@ -57,9 +58,12 @@ class IsolatedReader:
             DocumentTooLarge: over a limit; says which setting raises it.
             UnreadableDocument: damaged, encrypted, without text, or past its time or memory.
         """
-        risky = 0 < len(data) <= limits.max_file_bytes and self._risky_type(data, name, mime_type)
-        if risky:
-            request = Request(data, name, risky, limits, modified)
+        # What a packed file holds is known only when it is unpacked, which is a risk by itself.
+        fits = 0 < len(data) <= limits.max_file_bytes
+        packed = fits and is_packed(data)
+        risky = self._risky_type(data, name, mime_type) if fits and not packed else None
+        if risky or packed:
+            request = Request(data, name, risky or mime_type, limits, modified)
             with self._lock:
                 if worker := self._ready():
                     return worker.ask(request)

@@ -91,6 +91,11 @@ def _join(parts: list[str], last: str, line: str, words: Container[str]) -> None
         parts.append(" ")
 
 
+def close_all_gaps(line: str) -> str:
+    """A line without spaces between Japanese characters: recognition of print puts them in anywhere."""
+    return _SPACED_OUT.sub("", line)
+
+
 def close_gaps(line: str) -> str:
     """A letter-spaced Japanese line without its spaces; any other line as it is.
 

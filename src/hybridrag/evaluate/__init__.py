@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         outcomes_of,
         score_run,
     )
-    from hybridrag.evaluate.support import LlmJudge, LocalJudge, SupportJudge
+    from hybridrag.evaluate.support import SupportByLlm, SupportByWords, SupportJudge
     from hybridrag.evaluate.tuning import (
         TUNE_KNOBS,
         RememberingEmbedder,
@@ -78,14 +78,14 @@ __all__ = [
     "JudgeAgreement",
     "Judgements",
     "LabelledCase",
-    "LlmJudge",
-    "LocalJudge",
     "PairedDifference",
     "QueryOutcome",
     "RecipeRun",
     "RememberingEmbedder",
     "ScoreRow",
     "SettingsChoice",
+    "SupportByLlm",
+    "SupportByWords",
     "SupportJudge",
     "TuneKnob",
     "TuneMeasure",
@@ -139,7 +139,7 @@ _NAMES_BY_MODULE = {
     "evaluate.resample": "BootstrapInterval PairedDifference bootstrap_interval paired_difference",
     "evaluate.runs": "AnswerOutcome EvalRun EvalSearch EvalSetting QueryOutcome RecipeRun run_searches",
     "evaluate.score": "ALL_QUESTIONS METRICS ScoreRow compare_runs metric_values outcomes_of score_run",
-    "evaluate.support": "LlmJudge LocalJudge SupportJudge",
+    "evaluate.support": "SupportByLlm SupportByWords SupportJudge",
     "evaluate.tuning": "RememberingEmbedder SettingsChoice TUNE_KNOBS TuneKnob TuneMeasure TuneTrial Tuned "
     "choice_as_toml dataset_halves tune",
     "parts": "load_judge load_support_judge",

@@ -12,8 +12,9 @@ from hybridrag.evaluate.accuracy import Confusion, CoveragePoint, abstention_cur
 from hybridrag.evaluate.read_lines import read_records
 from hybridrag.evaluate.support import SupportJudge
 from hybridrag.language.detect import detect
-from hybridrag.protocols import Candidate, Judge, Question
+from hybridrag.protocols import Judge, Question
 from hybridrag.result import Ok, Result
+from hybridrag.types.results import Hit
 
 YES_FROM = 0.5
 """A probability from here on is a yes."""
@@ -108,7 +109,7 @@ def _judged(case: LabelledCase, judge: Judge, support: SupportJudge) -> Result[f
         return Ok(supported.value[0]) if isinstance(supported, Ok) else supported
     titles = case.titles or ("",) * len(case.passages)
     candidates = [
-        Candidate(id=str(place), text=text, score=0.0, title=title)
+        Hit(id=str(place), text=text, score=0.0, title=title)
         for place, (text, title) in enumerate(zip(case.passages, titles, strict=True))
     ]
     judged = judge.judge(Question(case.text), candidates)

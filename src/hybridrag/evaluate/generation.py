@@ -1,6 +1,6 @@
 """How good an answer is and what it was written from: the four measures of RAGAS, by whatever judge is given.
 
-With `LocalJudge` they need no LLM; with `LlmJudge` they ask one. A judge that fails gives an `Err`, never a figure.
+With `SupportByWords` they need no LLM; with `SupportByLlm` they ask one. A judge that fails gives an `Err`.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _step(text: str, tokens: Sequence[Token], start: int, end: int) -> int:
 
 def _is_month(tokens: Sequence[Token], at: int) -> bool:
     """Whether a word is the month of a date, by the number beside it: "5 Aug Seahouses"."""
-    beside = tokens[max(0, at - 1) : at] + tokens[at + 1 : at + 2]
+    beside = [*tokens[max(0, at - 1) : at], *tokens[at + 1 : at + 2]]
     return tokens[at].low in MONTHS and any(token.text[0].isdigit() for token in beside)
 
 

@@ -310,29 +310,3 @@ def _initials_match(a: list[str], b: list[str]) -> bool:
         return False
     given = list(zip(a[:-1], b[:-1], strict=True))
     return all(x == y or (min(len(x), len(y)) == 1 and x[0] == y[0]) for x, y in given)
-
-
-def weak_keys(key: str, *, is_person: bool) -> tuple[str, ...]:
-    """Other keys under which texts may mean the same: good for finding, too weak for merging.
-
-    "kenneth charles branagh", a person -> ("kenneth branagh",); "apple inc" -> ("apple",)
-    John Quincy Adams is not John Adams, so these lead from one passage to another and never make two entities one.
-    """
-    words = key.split(" ")
-    if is_person and len(words) > _MIN_GIVEN_NAMES and "of" not in words and not is_japanese(key):
-        return (f"{words[0]} {words[-1]}",)
-    bare = strip_legal_form(key)
-    return (bare,) if not is_person and bare != key else ()
-
-
-def is_acronym(short: str, long: str) -> bool:
-    """Whether the capitals of `short` are the first letters of `long`, small words counted or not.
-
-    ("RAG", "Retrieval-Augmented Generation") -> True, ("UN", "Union") -> False
-    """
-    letters = [char for char in short.casefold() if char.isalnum()]
-    words = [piece.text for piece in pieces(long) if piece.kind is Kind.WORD]
-    if len(letters) < 2 or len(words) < 2:
-        return False
-    content = [word for word in words if word not in CONNECTORS and word not in {"in", "on", "to", "a", "an"}]
-    return any([word[0] for word in candidate] == letters for candidate in (words, content))

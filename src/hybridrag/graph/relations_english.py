@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hybridrag.graph.facts import Fact, FactKind
 from hybridrag.graph.guess_type import ROLE_TYPES
 from hybridrag.graph.mentions import Mention
 from hybridrag.graph.words import DEMONYMS, PERSON_ROLES, PLACE_ROLES, word_set
+from hybridrag.types.extraction import Fact, FactKind
 from hybridrag.types.graph import EntityType
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,;()–-]")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from hybridrag.graph.facts import Fact, FactKind
 from hybridrag.graph.japanese_words import HONORIFICS, PERSON_ROLES, PLAIN_HONORIFICS, ROLE_TYPES
 from hybridrag.graph.mentions import Mention, Source
 from hybridrag.graph.words import word_set
 from hybridrag.language.morphemes import Morpheme, morphemes
+from hybridrag.types.extraction import Fact, FactKind
 from hybridrag.types.graph import EntityType
 
 _CASES = word_set("を に で から へ と が は も")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from hybridrag.graph.facts import Fact, FactKind
 from hybridrag.graph.mentions import Mention
+from hybridrag.types.extraction import Fact, FactKind
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token

@@ -10,12 +10,12 @@ from functools import partial
 from hybridrag.config import Settings
 from hybridrag.protocols import Llm
 from hybridrag.queries.question import read_question
+from hybridrag.queries.rewrite import rewrite_query
 from hybridrag.queries.rewrite_llm import rewrite_with_llm
 from hybridrag.result import Err
 from hybridrag.search.grade import grade, state_score
 from hybridrag.search.parallel import Leg
 from hybridrag.search.record import Note
-from hybridrag.search.rewrite import rewrite_query
 from hybridrag.search.state import SearchState
 from hybridrag.search.verify import GRACE
 from hybridrag.types.queries import QueryClassification, QueryType, SearchWeights
@@ -213,7 +213,7 @@ class Rounds:
     def take(self, correction: Correction, other: SearchState | None) -> None:
         """Go on with the better of the two, and record what the correction did."""
         before = after = state_score(self.best)
-        if other is not None:
+        if other is not None and other.judgement is not None:
             after = state_score(other)
             # Pages from outside are added to what was found, and take no place from it.
             enough = 0.0 if correction.kind is CorrectiveActionKind.WEB_SEARCH else ENOUGH

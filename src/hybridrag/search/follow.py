@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hybridrag.language.words import keywords
 from hybridrag.protocols import Question
-from hybridrag.search.read import Passage, plain, read_heading, read_passage
+from hybridrag.search.find_kinds import Find
+from hybridrag.search.passages import Passage, plain, read_heading, read_passage
 from hybridrag.search.refine import rate_sentences
-from hybridrag.search.wants import Find
 from hybridrag.types.queries import QueryType, Want
 from hybridrag.types.results import Hit
 

@@ -1,11 +1,11 @@
-"""Grade how well what was found bears on the question."""
+"""Grade how well what was found bears on the question, and say whether it suffices to answer."""
 
 from __future__ import annotations
 
 from hybridrag.config import VerifySettings
 from hybridrag.protocols import Judgement
 from hybridrag.search.state import SearchState
-from hybridrag.types.results import CRAGScore, CRAGVerdict
+from hybridrag.types.results import CRAGScore, CRAGVerdict, SufficiencyEvaluation
 
 BR_016 = VerifySettings()
 """Its bounds are those of the rule."""
@@ -57,3 +57,17 @@ def set_score(judgement: Judgement) -> float:
 def state_score(state: SearchState) -> float:
     """The same over what one try found; 0 where nobody could judge it."""
     return 0.0 if state.judgement is None else set_score(state.judgement)
+
+
+def evaluate_sufficiency(judgement: Judgement, *, caution: float = BR_016.caution) -> SufficiencyEvaluation:
+    """The judgement over all results: enough from the probability `caution` on.
+
+    sufficient .9 -> sufficient, confidence .9; sufficient .36 -> not sufficient, confidence .64
+    """
+    chance = min(1.0, max(0.0, judgement.sufficient))
+    sufficient = chance >= caution
+    return SufficiencyEvaluation(
+        is_sufficient=sufficient,
+        confidence=chance if sufficient else 1.0 - chance,
+        missing_info=() if sufficient else judgement.missing,
+    )

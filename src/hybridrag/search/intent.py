@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hybridrag.protocols import Question
 from hybridrag.search.missing import language_of, unseen_names
-from hybridrag.search.read import Read, best_sentence, mentions, new_finds, presence, read_all
+from hybridrag.search.passages import Read, best_sentence, mentions, new_finds, presence, read_all
 from hybridrag.types.queries import QueryType, RelationHint, Want
 from hybridrag.types.results import Hit, IntentMatch
 

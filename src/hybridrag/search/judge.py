@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hybridrag.protocols import Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.missing import say_missing
-from hybridrag.search.read import Read, mentions, presence, read_all
+from hybridrag.search.passages import Read, mentions, presence, read_all
 from hybridrag.types.queries import QueryType
 from hybridrag.types.results import Hit
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybridrag.search.read import Read, mentions
+from hybridrag.search.passages import Read, mentions
 from hybridrag.types.terms import Name
 
 MAX_SAID = 3

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybridrag.protocols import Question
-from hybridrag.search.read import Passage, kind_flags, presence, read_heading, read_passage
+from hybridrag.search.passages import Passage, kind_flags, presence, read_heading, read_passage
 from hybridrag.types.results import Hit
 
 KEEP_FROM = 0.5

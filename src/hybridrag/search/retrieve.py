@@ -94,7 +94,7 @@ class Retriever:
 
     def _semantic(self, state: SearchState) -> _Meaning:
         given, tokens = state.question.pooled, state.question.tokens
-        if given is None and state.original is None:
+        if given is None and state.question.text == state.asked.text:
             given = state.query.embedding
         if given is None:
             embedded = self._embedder().embed_query(state.question.text, tokens=True)

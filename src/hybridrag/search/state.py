@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hybridrag.graph.recognise import KnownName
 from hybridrag.protocols import Judgement, Question, StoreWithCommunities
 from hybridrag.queries.expand import Expansion
 from hybridrag.queries.plan import Plan
+from hybridrag.queries.recognise import KnownName
 from hybridrag.search.keyword import KeywordSearch
 from hybridrag.search.named import Named
 from hybridrag.search.record import Recorder

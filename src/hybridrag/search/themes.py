@@ -40,6 +40,8 @@ SUMMARY_BY = 5
 what belongs together."""
 SHOWN_SENTENCES = 4
 """Sentences of a community that are looked at, as many as its summary shows."""
+REPEATED = 2.0
+"""With a topic a chunk is worth 1 / (1 + this for each chunk chosen of its file) of what it says: a third, a fifth."""
 COMMON = 0.5
 """A word that more than this share of the chunks hold is what the collection is about, and no topic in it."""
 TIE = 1e-6
@@ -239,7 +241,7 @@ def _choose(pool: _Pool, *, topic: bool, limit: int) -> list[tuple[_Candidate, f
     free = np.ones(len(pool.candidates), dtype=bool)
     for place in range(limit):
         if topic:
-            worth = shows @ (pool.base / (1.0 + seen[files]))
+            worth = shows @ (pool.base / (1.0 + REPEATED * seen[files]))
         else:
             worth = np.maximum(stands_for - covered, 0.0) @ (1.0 / counts[files]) / len(counts)
         summaries = sum(not one.key for one, _ in chosen)

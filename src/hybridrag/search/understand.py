@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from hybridrag.config import SearchSettings
 from hybridrag.errors import RAGError
-from hybridrag.graph.recognise import KnownName, recognise
 from hybridrag.protocols import GraphStore, Llm
 from hybridrag.queries.classify import classify
 from hybridrag.queries.classify_llm import classify_with_llm
@@ -14,6 +13,7 @@ from hybridrag.queries.expand import Expansion, ExpansionSource, expand
 from hybridrag.queries.operators import read_operators
 from hybridrag.queries.plan import make_plan
 from hybridrag.queries.question import read_question
+from hybridrag.queries.recognise import KnownName, recognise
 from hybridrag.queries.synonyms import default_synonyms, load_synonyms
 from hybridrag.search.record import Note, Recorder
 from hybridrag.search.state import SearchState

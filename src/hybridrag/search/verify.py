@@ -9,13 +9,12 @@ from functools import partial
 from hybridrag.config import Settings
 from hybridrag.protocols import Judge, Judgement, StoreWithCommunities
 from hybridrag.result import Err
-from hybridrag.search.grade import grade, set_score
+from hybridrag.search.grade import evaluate_sufficiency, grade, set_score
 from hybridrag.search.intent import match_intent
 from hybridrag.search.parallel import Leg
 from hybridrag.search.record import Note
 from hybridrag.search.refine import refine
 from hybridrag.search.state import SearchState
-from hybridrag.search.sufficiency import evaluate_sufficiency
 from hybridrag.steps import Step
 from hybridrag.types.results import CorrectiveActionKind, CRAGReport, Hit, SearchResultType
 

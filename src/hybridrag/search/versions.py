@@ -10,20 +10,22 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from hybridrag.language.normalise import fold
-from hybridrag.search.duplicates import shingles
 from hybridrag.types.documents import FileInfo
 from hybridrag.types.ids import FileId
 
 _MARK: Final = re.compile(
-    r"(?:^|(?<=[\W_]))(?:v(?:er(?:sion)?)?[ _.-]?(?P<version>\d+(?:\.\d+)*)|(?:fy)?(?P<year>(?:19|20)\d\d)(?:年度?)?版?"
-    r"|第(?P<edition>\d+)版|(?P<old>old|archived?|outdated|obsolete|旧版?)|(?P<new>new|latest|final|current|新版?|最新版?))"
+    r"(?:^|(?<=[\W_]))(?:v(?:er(?:sion)?)?[ _.-]?\d+(?:\.\d+)*|(?:fy)?(?:19|20)\d\d(?:年度?)?(?:改[定訂])?版?"
+    r"|(?:第|改[定訂]第?)\d+版|(?P<old>old|archived?|outdated|obsolete|旧版?)|(?P<new>new|latest|final|current|新版?|最新版?))"
     r"(?=$|[\W_])"
 )
 """How people mark versions in names. A day or a month is none: minutes and monthly lists are a series."""
 _DATED: Final = re.compile(r"(?:19|20)\d\d[-_.年]?(?:0?[1-9]|1[0-2])(?=$|\D)")
 _OLD_FOLDERS: Final = frozenset({"archive", "archives", "archived", "old", "旧", "旧版", "過去", "アーカイブ"})
-_SHARED: Final = 0.3
-"""Of the word rows of the shorter text, numbers left out. Versions keep far more, pages on one topic a tenth."""
+_ROW: Final = 6
+"""Characters in a row that texts are compared by, spaces and numbers left out: the same in both languages."""
+_SHARED: Final = 0.25
+"""Of the rows of the shorter text. In ordinary folders versions keep a third and more, and two pages of one kind, such
+as minutes, a sixth at most."""
 _COMPARED: Final = 20_000
 """Characters of each text."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
@@ -95,9 +97,14 @@ def _version(file: FileInfo) -> tuple[int, list[int]]:
 
 
 def _share(one: str | None, other: str | None) -> bool:
-    first, second = (shingles(re.sub(r"\d+", "", (text or "")[:_COMPARED])) for text in (one, other))
+    first, second = _rows(one or ""), _rows(other or "")
     shorter = min(len(first), len(second))
     return shorter > 0 and len(first & second) >= _SHARED * shorter
+
+
+def _rows(text: str) -> set[str]:
+    bare = re.sub(r"[\d\s]+", "", fold(text[:_COMPARED]))
+    return {bare[at : at + _ROW] for at in range(len(bare) - _ROW + 1)}
 
 
 def newer_first(order: Sequence[FileId | None], superseded: Mapping[FileId, FileInfo]) -> list[int]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
 from hybridrag.documents.build import DocumentBuilder
-from hybridrag.documents.lines import close_gaps, is_wide, join_lines, whole_words
+from hybridrag.documents.lines import close_all_gaps, close_gaps, is_wide, join_lines, whole_words
 from hybridrag.documents.source import Source, took_too_long
 from hybridrag.documents.tables import find_header, row_text
 from hybridrag.errors import DocumentError, UnreadableDocument
@@ -66,7 +66,9 @@ _BULLET = re.compile(
 _JUNK_TITLE = re.compile(r"^(?:untitled|無題.*|.*\.(?:docx?|pptx?|xlsx?|indd|tex|dvi|pdf|html?))$", re.IGNORECASE)
 _WORD_PREFIX = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _DIGITS = re.compile(r"[0-9０-９]+")
-_MARKER = re.compile(r"[^\w\s]{1,2}|\(?[0-9０-９A-Za-z]{1,3}(?:\.[0-9]{1,3}){0,4}[.)]?|第.{1,4}[章節条項編部]|[①-⑳]")
+_MARKER = re.compile(
+    r"[^\w\s]{1,2}|\(?(?:[0-9０-９]{1,3}|[A-Za-z]{1,2}|[ivxlc]{1,5})(?:\.[0-9]{1,3}){0,4}[.)]?|第.{1,4}[章節条項編部]|[①-⑳]"
+)
 """What stands before an item or a heading, often at some distance: no cell of its own."""
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|(?P<sign>[+-])(?P<zh>\d\d)'?(?P<zm>\d\d)?)?")
 _FIRST: Final = ("1", "1", "1", "0", "0", "0")
@@ -217,6 +219,8 @@ def _pages(pdf: PdfDocument, source: Source) -> _Pages:
             with closing(pdf[number - 1]) as page:
                 top = page.get_cropbox()[3]
                 lines = _lines(page, source)
+                if source.mime_type == _RECOGNISED:
+                    lines = [replace(line, text=close_all_gaps(line.text)) for line in lines]
                 if not lines and _has_image(page):
                     pages.scanned.append(number)
         except (pypdfium2.PdfiumError, ValueError):  # one broken page must not cost the others
@@ -347,7 +351,7 @@ def _line(glyphs: list[_Glyph]) -> _Line:
     parts = [_Cell(close_gaps("".join(pieces)), left, right) for pieces, left, right in cells]
     parts = [part for part in parts if part.text]
     text = " ".join(part.text for part in parts)
-    is_row = len(parts) > 1 and not _LEADERS.search(text) and not _MARKER.fullmatch(parts[0].text)
+    is_row = len(parts) > (2 if _MARKER.fullmatch(parts[0].text) else 1) and not _LEADERS.search(text)
     size, height = sizes.most_common(1)[0][0], heights.most_common(1)[0][0]
     upright = not down and not glyphs[0].turned
     right = max(part.right for part in parts) if parts else glyphs[-1].right

@@ -15,7 +15,6 @@ from hybridrag.graph.names import strip_legal_form
 from hybridrag.graph.short_forms import NUMBERED, fits, shorter_forms
 from hybridrag.protocols import Linker, Resemblance
 from hybridrag.stores.embedded.community_tables import count_pending, forget_texts_of
-from hybridrag.stores.embedded.graph_reads import HINT, chosen_type
 from hybridrag.stores.embedded.sql import batches, marks
 from hybridrag.types.documents import Chunk, FileInfo
 from hybridrag.types.extraction import ChunkGraph, Link, Mention, Source
@@ -42,6 +41,23 @@ SHORT = "short "
 FORM, SAID = 3, 2
 SURENESS = {FORM: 1.0, SAID: 0.6}
 """How much a mention counts for its type, by what told the type: the name itself, or the sentence."""
+
+
+HINT = 0.2
+"""How much a mention counts for its type at most that only a preposition or the like tells it."""
+
+UNTYPED = str(EntityType.OTHER)
+
+
+def chosen_type(types: Mapping[str, tuple[float, float]]) -> str:
+    """What an entity is, by the sum of what its mentions say of each type, and the surest of them.
+
+    {"place": (0.4, 0.2), "other": (1.2, 0.2)} -> "other": two hints among many mentions say nothing
+    """
+    typed = {kind: total for kind, (total, _) in types.items() if kind != UNTYPED}
+    best = min(typed, key=lambda kind: (-typed[kind], kind)) if typed else UNTYPED
+    told = types[best][1] > HINT or typed[best] >= types.get(UNTYPED, (0.0, 0.0))[0] if typed else False
+    return best if told else UNTYPED
 
 
 def _sureness(mention: Mention) -> float:

@@ -12,7 +12,7 @@ from hybridrag.language.analyse import Text, analyse
 from hybridrag.language.normalise import normalise
 from hybridrag.language.sentences import sentences
 from hybridrag.protocols import Question
-from hybridrag.search.wants import Find, find_kind
+from hybridrag.search.find_kinds import Find, find_kind
 from hybridrag.types.queries import Want
 from hybridrag.types.results import Hit
 from hybridrag.types.terms import Name, QueryTerm
@@ -114,11 +114,6 @@ class Read:
     candidates: Sequence[Hit]
     passages: Sequence[Passage]
     headings: Sequence[Passage]
-
-    @property
-    def asked(self) -> Question:
-        """The question."""
-        return self.question
 
 
 def read_all(question: Question, candidates: Sequence[Hit]) -> Read:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hybridrag.graph.names import is_japanese, name_key
 from hybridrag.language.morphemes import Morpheme, morphemes
+from hybridrag.queries.words import english
 
 MAX_WORDS = 6
 """Words of a name at most; longer ones are titles, which the linker finds."""
@@ -19,18 +20,9 @@ _OTHER = r"[^\W_ぁ-ヿㇰ-ㇿｦ-ﾟ々〆㐀-䶿一-鿿豈-﫿]"
 _WORD = re.compile(rf"{_OTHER}+(?:[-'’.&/]{_OTHER}+)*")
 """A word of letters; in Japanese it ends where they do: UNTAGの正式名称."""
 _SPACE = re.compile(r"[^\S\n]{0,2}")
-_SMALL_WORDS = """
-a an the of in on at by to for from with and or but as is are was were be been do does did has have
-had that this these those who whom whose which what when where why how than then through about into
-over under between it its his her their our your my not no all any each first last
-"""
-_SMALL = frozenset(_SMALL_WORDS.split())
+_SMALL = english("name_edges")
 """Words that a name in running text does not begin or end with."""
-_OPENING_WORDS = """
-can could will would shall should may might must if since while please list name give show tell find explain describe
-compare
-"""
-_OPENING = frozenset(_OPENING_WORDS.split())
+_OPENING = english("openings")
 """Words that a question may open with, and so has in capitals: "Will it rain?" does not name Will."""
 
 LookUp = Callable[[Sequence[str]], Mapping[str, int]]
