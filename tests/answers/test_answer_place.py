@@ -19,7 +19,7 @@ def cited(text: str) -> Citation:
 
 def sources(first: int, last: int) -> SearchResultSources:
     return SearchResultSources(
-        chunk_id=ChunkId(uuid4()), line_start=first, line_end=last, headings=("Pump", "Reset?"), place="line 1"
+        chunk_id=ChunkId(str(uuid4())), line_start=first, line_end=last, headings=("Pump", "Reset?"), place="line 1"
     )
 
 

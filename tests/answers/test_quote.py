@@ -110,3 +110,13 @@ def test_wrapped_lines_before_code_are_joined() -> None:
     assert quoted("Run this to see\nthe settings:\n\n    config show\n", "see") == (
         "Run this to see the settings:\n    config show"
     )
+
+
+def test_a_long_quotation_stays_within_its_text_and_cuts_no_word() -> None:
+    text = "\n".join(["- first " + "word " * 100, "- second " + "word " * 60 + "gold"])
+    start = text.index("gold")
+    found = quote("Bring along:\n" + text, (start + 13, start + 17), goes_on=True)
+    assert found is not None
+    assert found.end <= len(text) + 13
+    assert found.shown.endswith("gold")
+    assert found.shown.split()[0] in {"-", "word", "second", "first"}

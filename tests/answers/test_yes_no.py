@@ -38,6 +38,9 @@ def test_something_else_is_asked(question: str) -> None:
         ("車で行ってもよいですか", "車でもかまいません", None),
         ("Can they deliver in 5 weeks?", "Five weeks is for fence boards", None),
         ("Isn't it closed on Mondays?", "It is not closed on Mondays", None),
+        # "No" was said to this, as no key is needed.
+        ("Can I use it without a key?", "No key is needed", None),
+        ("鍵なしで使えますか", "鍵は不要です", None),
         ("Does the price hold?", "It holds (not the one of July)", None),
     ],
 )

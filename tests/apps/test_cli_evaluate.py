@@ -135,7 +135,7 @@ class TestEval:
         assert main([*args, "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)["answers"]
         assert rows[0]["group"] == "all"
-        assert {"right", "answered", "abstains", "context precision", "context recall"} <= set(rows[0]["metrics"])
+        assert {"right", "refused", "abstains", "context precision", "context recall"} <= set(rows[0]["metrics"])
 
     def test_corrections_are_counted(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["eval", "harbour", "--recipe", "corrective", "--json"]) == 0

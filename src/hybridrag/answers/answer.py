@@ -142,10 +142,10 @@ def snippet(text: str, stretch: Span) -> str:
 def _with_sources(answer: Answer, items: Sequence[SearchResultItem]) -> Answer:
     """The answer with the place of each citation."""
     by_id = {item.id: item for item in items}
+    placed = [(citation, by_id[citation.result_id]) for citation in answer.citations]
     citations = tuple(
         citation.model_copy(update={"sources": place_within(item.sources, item.content.text, citation)})
-        for citation in answer.citations
-        if (item := by_id[citation.result_id])
+        for citation, item in placed
     )
     return answer.model_copy(update={"citations": citations})
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from hybridrag.language.sentences import sentences
 
-LONGEST = 600
-"""Characters of one quotation; a list without full stops is one sentence as long as its page."""
+SHORTEST, LONGEST = 8, 600
+"""Characters of one quotation: "No." is none, and a list without full stops is one sentence as long as its page."""
 
 AROUND, STEPS = 2, 3
 """Sentences of a paragraph that are quoted, and as many where a reason or a way to do it is asked for."""
@@ -68,9 +68,16 @@ def quote(text: str, stretch: Span, *, silent: Sequence[Span] = (), goes_on: boo
     payload = _payload(text, whole[1]) if not block else None
     start, end = whole[0], payload[1] if payload else whole[1]
     if end - start > LONGEST:
-        start = max(start, min(stretch[0], end - LONGEST))
-        end = max(start + LONGEST, stretch[1])
+        cut = max(start, min(stretch[0], end - LONGEST))
+        start = cut if cut == start else _next_word(text, cut, stretch[0])
+        end = max(stretch[1], min(end, start + LONGEST))
     return Quoted(start, end, shown(text[start:end]), bool(block or payload))
+
+
+def _next_word(text: str, at: int, latest: int) -> int:
+    """Where the next line or word begins, so that nothing is cut in two."""
+    gap = next((place for sign in "\n " if 0 <= (place := text.find(sign, at, latest)) < latest), latest - 1)
+    return gap + 1
 
 
 def shown(text: str) -> str:
@@ -110,7 +117,7 @@ def prose(text: str, silent: Sequence[Span] = ()) -> list[Span]:
     return [
         one
         for one in spans
-        if _SAYS.search(text[slice(*one)]) and one[1] - one[0] <= LONGEST and not _is_row(text[slice(*one)])
+        if _SAYS.search(text[slice(*one)]) and SHORTEST <= one[1] - one[0] <= LONGEST and not _is_row(text[slice(*one)])
     ]
 
 
@@ -171,7 +178,7 @@ def _line(text: str, stretch: Span) -> Span:
     pieces = re.finditer(r"[^\n]+", text[slice(*stretch)])
     longest = max(pieces, key=lambda piece: piece.end() - piece.start(), default=None)
     at = stretch[0] + (longest.start() if longest else 0)
-    return one_line(text, at), (text + "\n").find("\n", at)
+    return _line_start(text, at), (text + "\n").find("\n", at)
 
 
 # Tables
@@ -233,12 +240,12 @@ def _blocks_of_code(text: str) -> list[Span]:
 def _announced(text: str, block: Span) -> Span:
     """A block of code with the last sentence before it, if that stands directly above."""
     before = [one for one in sentences(text[: block[0]]) if not text[one[1] : block[0]].strip()]
-    if not before or text[one_line(text, before[-1][0]) : before[-1][1]].lstrip().startswith("#"):
+    if not before or text[_line_start(text, before[-1][0]) : before[-1][1]].lstrip().startswith("#"):
         return block
     return max(before[-1][0], block[0] - LONGEST // 2), block[1]
 
 
-def one_line(text: str, at: int) -> int:
+def _line_start(text: str, at: int) -> int:
     """Where the line of a place begins."""
     return text.rfind("\n", 0, at) + 1
 
@@ -246,7 +253,7 @@ def one_line(text: str, at: int) -> int:
 def _payload(text: str, end: int) -> Span | None:
     """The command, list or paragraph that the sentence ending here announces."""
     gap = len(text[end:]) - len(text[end:].lstrip("\n \t"))
-    start = one_line(text, end + gap)
+    start = _line_start(text, end + gap)
     if start >= len(text) or start < end:
         return None
     block = next((one for one in _blocks_of_code(text) if one[0] == start), None)
@@ -278,7 +285,7 @@ def _sentence(text: str, stretch: Span, silent: Sequence[Span], *, goes_on: bool
     elif at and _POINTS_BACK.match(text[start:end]) and _adjoin(text, spans[at - 1], spans[at]):
         start = spans[at - 1][0]
         most -= 1
-    numbered = goes_on and _NUMBERED.match(text, one_line(text, start))
+    numbered = goes_on and _NUMBERED.match(text, _line_start(text, start))
     for number, (before, one) in enumerate(pairwise(spans[last:]), start=1):
         same = not _opens_item(text, one[0]) and (goes_on or not _is_line(text, one))
         more = _NUMBERED.match(text, one[0]) if numbered else same and number < most
@@ -290,12 +297,12 @@ def _sentence(text: str, stretch: Span, silent: Sequence[Span], *, goes_on: bool
 
 def _is_line(text: str, span: Span) -> bool:
     """Whether a sentence is a whole line that ends without a stop, as in a log."""
-    alone = one_line(text, span[0]) == span[0] and text[span[1] : span[1] + 1] in {"", "\n"}
+    alone = _line_start(text, span[0]) == span[0] and text[span[1] : span[1] + 1] in {"", "\n"}
     return alone and not _SAYS.search(text[slice(*span)])
 
 
 def _opens_item(text: str, at: int) -> bool:
-    line = one_line(text, at)
+    line = _line_start(text, at)
     return not text[line:at].strip() and _ITEM.match(text, line) is not None
 
 

@@ -25,8 +25,10 @@ _NO_DENIAL = re.compile(
     "|な(?:ければ|いと|くては)|少な[いく]"
 )
 """What denies nothing, though it is written with a negation."""
+_WITHOUT = re.compile(r"\b(?:without|un(?:less|til))\b|な(?:し|く)|無し", re.IGNORECASE)
+"""What turns a question round, though a statement with it denies nothing."""
 _BRACKETS = re.compile(r"\([^()]*\)")
-_SAID = re.compile(r"\W*(yes|no|はい|いいえ)(?=[\W]|$)", re.IGNORECASE)
+_SAID = re.compile(r"\W*(yes|no|はい|いいえ)(?=\s*[,.!;:、。！]|$)", re.IGNORECASE)
 
 
 def say_yes_no(question: str, sentence: str) -> YesNo | None:
@@ -41,7 +43,8 @@ def say_yes_no(question: str, sentence: str) -> YesNo | None:
     said = _SAID.match(text)
     if said:
         return "yes" if said[1].casefold() in {"yes", "はい"} else "no"
-    return "no" if denies(text) and not denies(normalise(question)) else None
+    asked = normalise(question)
+    return "no" if denies(text) and not denies(asked) and not _WITHOUT.search(asked) else None
 
 
 def denies(text: str) -> bool:
