@@ -70,11 +70,13 @@ class Told:
 
     @property
     def summary(self) -> str:
-        """The most telling sentences as one text, in the order in which they are read.
+        """The most telling sentences as one text: chunk by chunk, those of one as they are read.
 
         ["Sony makes cameras.", "Nikon does too."] -> "Sony makes cameras. Nikon does too."
         """
-        shown = sorted(self.sentences[:SHOWN_SENTENCES], key=lambda it: (it[0].chunk_key, it[0].start))
+        # Not by the keys of the chunks: those tell in which order files were added.
+        place = {key: at for at, key in enumerate(self.chunk_keys)}
+        shown = sorted(self.sentences[:SHOWN_SENTENCES], key=lambda it: (place[it[0].chunk_key], it[0].start))
         return join_sentences([text for _, text in shown])
 
     @property
