@@ -229,3 +229,14 @@ def test_a_passage_knows_its_rectangle_on_the_page() -> None:
     left, top, right, bottom = block.box
     assert (left, round(top), round(bottom)) == (50, 92, 102)
     assert 100 < right < 150
+
+
+def test_columns_of_words_alone_have_no_names() -> None:
+    # A list of people in three columns, and a table that goes on from the page before, took their first row for names.
+    rows = [("Ann", "Bob", "Cid"), ("Dee", "Eve", "Fay"), ("Gus", "Hal", "Ida")]
+    content = b"\n".join(
+        placed(x, 700 - 20 * index, f"{text} Smith")
+        for index, row in enumerate(rows)
+        for x, text in zip((50, 200, 350), row, strict=True)
+    )
+    assert blocks(read(make_pdf([content]), "a.pdf"))[1] == ("table_row", "Dee Smith | Eve Smith | Fay Smith")

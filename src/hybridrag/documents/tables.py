@@ -54,6 +54,19 @@ def find_header(rows: Sequence[Sequence[str]], *, fewest_columns: int = 2) -> in
     return None
 
 
+def names_numbers(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether below words in the first row stand numbers: then it names columns, for data would be alike.
+
+    [["city", "people"], ["Oslo", "7"]] -> True; [["Ann", "Bob"], ["Cid", "Dee"]] -> False
+    """
+    for column, name in enumerate(rows[0]):
+        below = [row[column].strip() for row in rows[1:] if len(row) > column and row[column].strip()]
+        numbers = sum(bool(_NUMBER.fullmatch(value)) for value in below)
+        if numbers > len(below) / 2 and (_YEAR.fullmatch(name.strip()) or not _NUMBER.fullmatch(name)):
+            return True
+    return False
+
+
 def are_names(cells: Sequence[str]) -> bool:
     """Whether a row that stands where column names do is made of names.
 

@@ -41,8 +41,10 @@ def show(store: StoreWithCommunities, state: SearchState, page: Sequence[Hit]) -
                 items.append(_chunk(store, state, hit, chunk, files[chunk.file_id]))
             elif not hit.key:
                 items.append(_outside(state, hit) if hit.page is not None else _node(state, hit))
+        if len(files) < 2:
+            return items
         superseded = find_superseded([file for file in files.values() if file is not None], store.text)
-        return _with_versions(items, superseded, files, state.query.text)
+        return _with_versions(items, superseded, files, state.query.text) if superseded else items
 
 
 def _with_versions(

@@ -23,7 +23,7 @@ from unicodedata import normalize
 from hybridrag.documents.build import DocumentBuilder
 from hybridrag.documents.lines import close_all_gaps, close_gaps, is_wide, join_lines, whole_words
 from hybridrag.documents.source import Source, took_too_long
-from hybridrag.documents.tables import find_header, row_text
+from hybridrag.documents.tables import find_header, names_numbers, row_text
 from hybridrag.errors import DocumentError, UnreadableDocument
 from hybridrag.types.documents import BlockKind, Document
 
@@ -538,6 +538,8 @@ class _PageLayout:
 def _table(rows: Sequence[_Line]) -> Iterator[_Found]:
     """Rows in a row: each with the names of its columns, where one of the first names them."""
     header = find_header([[cell.text for cell in row.cells] for row in rows], fewest_columns=3)
+    if header is not None and not names_numbers([[cell.text for cell in row.cells] for row in rows[header:]]):
+        header = None  # a list of people or words, or a table that goes on from the page before
     columns = rows[header].cells if header is not None else ()
     for index, row in enumerate(rows):
         if header is None or index <= header:
