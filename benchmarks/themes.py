@@ -2,6 +2,8 @@
 
 python -m benchmarks.themes [--sample sample] [--data DIR] [--meetings N] [--keep FOLDER]
 
+- `folders`: overviews written for the folders of `training/folders.jsonl.xz`, three of them taken as one folder of 36
+  files; `overviews.jsonl` says which files each theme of a question is in, by how their names begin.
 - `sample`: the global questions of `sample/eval`. Each lists its themes and the documents that cover each of them.
 - `DIR/qmsum_val`: "summarise the meeting", asked of one meeting at a time. Its themes are the passages that answer the
   specific questions about the same meeting: what people wanted to know of it.
@@ -12,9 +14,9 @@ python -m benchmarks.themes [--sample sample] [--data DIR] [--meetings N] [--kee
 
 Every question goes through `Engine.search`, once by meaning alone and once as a search does by default; the engine
 finds out by itself that the whole is asked for. A result covers a theme when it is, or as a community shows a sentence
-of, a passage of one of the theme's documents; "chunks" leaves the communities among the results uncounted. The
-thresholds of `hybridrag.search.themes` were set on the sample and on twelve meetings, seven of them among the first
-twelve; the meetings from the 13th on were looked at less, and `--skip 12` measures them alone but for five.
+of, a passage of one of the theme's documents; "chunks" leaves the communities among the results uncounted. How
+results are chosen was decided on `folders`; of the meetings those from the 13th on were looked at less: `--skip 12`
+measures them alone.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from training.folders import file_name, read_folders
+
 from benchmarks.report import Table
 from hybridrag import HYBRID, SEMANTIC, Recipe
 from hybridrag.config import load_settings
@@ -42,6 +46,7 @@ from hybridrag.types.results import SearchResult, SearchResultItem, SearchResult
 from hybridrag.types.sources import TextDocument
 
 SAMPLE = Path("sample")
+OVERVIEWS = Path(__file__).with_name("overviews.jsonl")
 MEETINGS = 12
 FIRST = (5, 10)
 WAYS: Mapping[str, Recipe] = {"semantic": SEMANTIC, "hybrid": HYBRID}
@@ -159,7 +164,7 @@ def run(
 
 def theme_sets(*, sample: Path = SAMPLE, data: Path | None = None, meetings: slice = slice(None)) -> list[ThemeSet]:
     """The sets that are there."""
-    found: list[ThemeSet] = []
+    found: list[ThemeSet] = [ThemeSet("folders", folder_cases(), add_folders)]
     if (sample / "eval").is_dir():
         found.append(ThemeSet("sample", sample_cases(sample), sample_documents(sample)))
     if data is not None and (data / "qmsum_val").is_dir():
@@ -175,6 +180,46 @@ def theme_sets(*, sample: Path = SAMPLE, data: Path | None = None, meetings: sli
 
 
 # ---------------------------------------------------------------- sets
+
+
+def folder_cases() -> list[Case]:
+    """The overviews of written folders; each three folders are a workspace."""
+    written = _written()
+    return [
+        Case(
+            entry["text"],
+            tuple(
+                frozenset(_short(name) for name in written[_group(entry)] if name.startswith(tuple(theme)))
+                for theme in entry["themes"]
+            ),
+            _group(entry),
+        )
+        for entry in _lines(OVERVIEWS)
+    ]
+
+
+def add_folders(engine: Engine) -> None:
+    """Adds the written folders that overviews are asked of."""
+    for group, documents in _written().items():
+        engine.add_documents((TextDocument(name, text) for name, text in documents.items()), workspace=group)
+
+
+def _written() -> dict[str, dict[str, str]]:
+    """The documents of each group of folders by name."""
+    folders = read_folders()
+    return {
+        _group(entry): {
+            f"{folder}/{file_name(row['file'])}": row["text"]
+            for folder in entry["folders"]
+            for row in folders[folder]
+            if "file" in row
+        }
+        for entry in _lines(OVERVIEWS)
+    }
+
+
+def _group(entry: Mapping[str, Any]) -> str:
+    return "-".join(entry["folders"])
 
 
 def sample_cases(sample: Path) -> list[Case]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 
 from hybridrag.config import load_settings
@@ -120,3 +121,20 @@ def test_through_a_filter_the_graph_is_the_one_of_the_visible_files_alone(engine
             assert {it.entity.name for it in view.neighbours(name)} == {
                 it.entity.name for it in alone.graph.neighbours(name)
             }
+
+
+def test_an_index_of_format_3_finds_its_short_forms_when_the_graph_is_rebuilt(engine: Engine) -> None:
+    """Names that an older version had written were filed under none of their short forms."""
+    engine.add(text="Please ask Kwame Addo-Leigh <kwame@example.org> about it.", name="mail.txt")
+    engine.add(text="We showed the router to Kwame and left.", name="notes.txt")
+    path = engine.path
+    engine.close()
+    connection = apsw.Connection(str(path / "store.db"))
+    connection.execute("DROP TABLE short_forms; DELETE FROM name_blocks; UPDATE names SET entity_key = key")
+    connection.execute("ALTER TABLE files DROP COLUMN folder; ALTER TABLE chunks DROP COLUMN anchor")
+    connection.pragma("user_version", 3)
+    connection.close()
+    with Engine.open(path, settings=engine.settings, embedder=HashEmbedder()) as again:
+        again.rebuild_graph()
+        assert again.graph.entity("Kwame").id == again.graph.entity("Kwame Addo-Leigh").id
+        assert again.check() == []

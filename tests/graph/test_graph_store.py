@@ -388,6 +388,8 @@ def test_an_older_index_gets_a_graph_and_says_that_it_waits(tmp_path: Path) -> N
             # The shadow tables of a virtual table (probes_data and the like) go with it.
             if name not in FORMAT_1 and not name.startswith(("terms_", "probes_")):
                 connection.execute(f"DROP TABLE {name}")
+        connection.execute("ALTER TABLE files DROP COLUMN folder")
+        connection.execute("ALTER TABLE chunks DROP COLUMN anchor")
         connection.pragma("user_version", 1)
     store.close()
     again = EmbeddedStore.open(tmp_path, linker=TitleLinker())

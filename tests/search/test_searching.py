@@ -163,6 +163,9 @@ def test_a_chunk_that_is_removed_during_a_search_is_left_out() -> None:
         def chunks_by_key(self, *_: Any, **__: Any) -> dict[int, Any]:
             return {}
 
+        def text(self, _: Any) -> None:
+            return None
+
     query = make_query("harbour", {})
     state = SearchState(query, Question(query.text), make_plan(query, None), Recorder())
     store: Any = Emptied()

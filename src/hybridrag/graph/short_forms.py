@@ -6,6 +6,9 @@ from hybridrag.graph.names import is_japanese, strip_legal_form
 from hybridrag.graph.words import CONNECTORS
 from hybridrag.types.graph import EntityType
 
+SHORT = "short "
+"""Begins what a whole name is filed under for each form that it may be shortened to."""
+
 MAX_WORDS = 5
 """Longer names are titles, which nobody shortens to their first words."""
 

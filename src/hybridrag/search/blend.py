@@ -79,7 +79,7 @@ def blend(hits: Sequence[Hit], base: Mapping[int, float], *, own_share: float = 
 
     base {a: 1.0, b: 0.2}; b with a trail of .8 -> a (1.0), b (.8 * (.8 + .2 * .2) = .672)
 
-    A hit's score is the better of its own (base and seed) and its trail's: being led to never lowers it. A trail is
+    A hit's score is the better of its own (base and seed) and its trail's: a trail never lowers it. A trail is
     worth its share of the best own score, for that is what its strength is a share of.
     """
     own = {hit.key: base.get(hit.key, 0.0) + hit.scores.get("seed", 0.0) for hit in hits}

@@ -127,7 +127,7 @@ def _searches(situation: Situation) -> list[Correction]:
 
 
 def other_weights(weights: SearchWeights, classification: QueryClassification | None = None) -> SearchWeights:
-    """A mix that is led by another search: links for a relation that words led, else words and meaning in turn.
+    """A mix in which another search counts most: the graph for a relation, else words and meaning in turn.
 
     keyword .35, semantic .35, graph .30 -> by word; keyword .6 -> by meaning
     """

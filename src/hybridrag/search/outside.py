@@ -44,8 +44,9 @@ class Outside:
         if grade(state_score(best), bounds).relevance is CRAGVerdict.CORRECT and not goes_by_way_of(state.asked):
             return tried
         # A chain whose first part alone was found may be judged well, and its second part is what was asked for.
-        led = self._led_on(best, note, until)
-        return led if led is not None and state_score(led) > min(state_score(best), bounds.correct_from) else tried
+        further = self._followed(best, note, until)
+        least = min(state_score(best), bounds.correct_from)
+        return further if further is not None and state_score(further) > least else tried
 
     def _pages(self, text: str, note: Note, until: float) -> list[WebPage]:
         """The pages that a search of the web finds; none where it fails."""
@@ -61,7 +62,7 @@ class Outside:
             return []
         return list(answer.value)
 
-    def _led_on(self, state: SearchState, note: Note, until: float) -> SearchState | None:
+    def _followed(self, state: SearchState, note: Note, until: float) -> SearchState | None:
         """What was found, with the pages about what its best hits name, each after the hit that names it."""
         if state.judgement is None:
             return None

@@ -1,4 +1,4 @@
-"""Stage 3: a closer look at the best results, blended into their order; without it where it fails."""
+"""Stage 3: rerank the best results; where that fails, their order stays."""
 
 from __future__ import annotations
 
@@ -153,10 +153,10 @@ class RerankStage:
 
 
 def _explained(reranking: Reranking, share: float, looked: int) -> dict[str, JsonValue]:
-    told: dict[str, JsonValue] = {"model": reranking.model, "share": round(share, 4), "looked": looked}
+    details: dict[str, JsonValue] = {"model": reranking.model, "share": round(share, 4), "looked": looked}
     if reranking.cost or reranking.tokens:
-        told |= {"tokens": reranking.tokens, "cost": reranking.cost}
-    return told
+        details |= {"tokens": reranking.tokens, "cost": reranking.cost}
+    return details
 
 
 def _ordered(window: Sequence[Hit], reranking: Reranking, share: float, order: Order, *, shown: float) -> list[Hit]:

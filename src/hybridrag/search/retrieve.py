@@ -132,7 +132,7 @@ class Retriever:
         state.sides = start.named
         found = [*start.entities, *(followed.value or [])]
         if state.question.operators is not None and state.question.operators.unwanted is not None:
-            # Entities and communities are told in sentences of chunks that may be excluded.
+            # The text of entities and communities comes from chunks that may be excluded.
             excluded = state.keyword.excluded if state.keyword else frozenset()
             found = [hit for hit in found if hit.key and hit.key not in excluded]
         hits = _ranked(SearchStrategy.GRAPH, found)

@@ -132,10 +132,10 @@ class SearchState:
         with store.snapshot():
             chunks = self.read(store, [hit.key for hit in hits if not hit.text])
             files = self.read_files(store, chunks.values())
-        return [_told(hit, chunks[hit.key], files) if hit.key in chunks else hit for hit in hits]
+        return [_with_text(hit, chunks[hit.key], files) if hit.key in chunks else hit for hit in hits]
 
 
-def _told(hit: Hit, chunk: Chunk, files: Mapping[FileId, FileInfo | None]) -> Hit:
+def _with_text(hit: Hit, chunk: Chunk, files: Mapping[FileId, FileInfo | None]) -> Hit:
     file = files.get(chunk.file_id)
     title = (file.title or "") if file else ""
     return replace(

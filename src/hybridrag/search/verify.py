@@ -76,8 +76,8 @@ class Verifier:
             state.intent = match_intent(state.asked, state.judged)
             note.details |= {"expected": state.intent.expected, "matched": state.intent.matched}
         with state.recorder.step(Step.SUFFICIENCY) as note:
-            told = state.sufficiency = evaluate_sufficiency(judgement, caution=self._settings.verify.caution)
-            note.details |= {"sufficient": told.is_sufficient, "confidence": round(told.confidence, 4)}
+            enough = state.sufficiency = evaluate_sufficiency(judgement, caution=self._settings.verify.caution)
+            note.details |= {"sufficient": enough.is_sufficient, "confidence": round(enough.confidence, 4)}
         if options.crag_enabled:
             self._grade(state, judgement)
 
@@ -95,13 +95,14 @@ class Verifier:
             actions=tuple(state.actions),
         )
         refined = refine(state.asked, state.judged)
-        told = {
+        graded = {
             strips.candidate.id: (grade(score, bounds), strips.text if strips.kept < 1 else None)
             for score, strips in zip(judgement.relevance, refined, strict=True)
         }
         hits = state.with_texts(self._store, state.hits[: len(state.judged) * 2])
         state.hits[: len(hits)] = [
-            replace(hit, grade=told[hit.id][0], summary=told[hit.id][1]) if hit.id in told else hit for hit in hits
+            replace(hit, grade=graded[hit.id][0], summary=graded[hit.id][1]) if hit.id in graded else hit
+            for hit in hits
         ]
 
 

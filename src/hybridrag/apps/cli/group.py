@@ -44,7 +44,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "hybridrag.apps.cli.search:search",
         "Find the passages that answer a question, by keyword, meaning and knowledge graph.",
     ),
-    "mcp": ("hybridrag.apps.cli.mcp:mcp", "Give an agent on this machine the index, by MCP over stdio."),
+    "mcp": (
+        "hybridrag.apps.cli.mcp:mcp",
+        "Give an agent on this machine the index, by the Model Context Protocol over stdio.",
+    ),
     "serve": (
         "hybridrag.apps.cli.serve:serve",
         "Start the HTTP server: search, answers and documents for programs, agents and people.",

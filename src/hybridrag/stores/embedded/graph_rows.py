@@ -12,7 +12,7 @@ from uuid import UUID
 import apsw
 
 from hybridrag.graph.names import strip_legal_form
-from hybridrag.graph.short_forms import NUMBERED, fits, shorter_forms
+from hybridrag.graph.short_forms import NUMBERED, SHORT, fits, shorter_forms
 from hybridrag.protocols import Linker, Resemblance
 from hybridrag.stores.embedded.community_tables import count_pending, forget_texts_of
 from hybridrag.stores.embedded.sql import batches, marks
@@ -34,9 +34,6 @@ MAX_COMPARED = 64
 """Names that a new one is compared with, the oldest first. Where more share all but one word, a letter or two tell
 different people and parts apart, and comparing all with all would hold the write lock for minutes."""
 
-
-SHORT = "short "
-"""Begins the blocks by which whole names are found from what they may be shortened to; no other block has a space."""
 
 FORM, SAID = 3, 2
 SURENESS = {FORM: 1.0, SAID: 0.6}

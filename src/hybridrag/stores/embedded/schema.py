@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from hybridrag.errors import StoreCorrupt, StoreVersionMismatch
+from hybridrag.graph.short_forms import SHORT, shorter_forms
 from hybridrag.stores.embedded.community_schema import COMMUNITY_TABLES
 from hybridrag.stores.embedded.graph_schema import GRAPH_TABLES, SHORT_FORMS_TABLE
 
@@ -156,6 +157,11 @@ def _add_short_forms(connection: apsw.Connection) -> None:
     connection.execute(COMMUNITY_TABLES)
     connection.execute("UPDATE community_state SET pending = 1")
     connection.execute(SHORT_FORMS_TABLE)
+    names = connection.execute("SELECT key, norm FROM names").fetchall()
+    connection.executemany(
+        "INSERT OR IGNORE INTO name_blocks VALUES (?, ?)",
+        [(SHORT + short, key) for key, norm in names for short in shorter_forms(str(norm))],
+    )
 
 
 def _add_places(connection: apsw.Connection) -> None:
