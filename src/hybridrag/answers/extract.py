@@ -22,7 +22,7 @@ MAX_QUOTES = 3
 MAX_THEMES = 6
 """Documents that an overview is quoted from."""
 
-ALSO_FROM = 0.6
+ALSO_FROM = 0.5
 """A further passage is quoted when it answers with at least this share of the best one's probability."""
 
 

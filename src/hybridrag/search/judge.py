@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hybridrag.language.detect import detect
 from hybridrag.protocols import Judgement, Question, Reader, Reading
 from hybridrag.result import Err, Ok, Result
 from hybridrag.search.missing import say_missing
@@ -22,7 +23,7 @@ BREADTH_SUFFICES = (0.0, 0.4, 0.6, 0.8)
 """How likely an overview can be given from no document on its topic, from one, two, three or more."""
 
 BEARS = 0.5
-"""A passage that shares no word with the topic, as in the other language, is on it from this relevance on."""
+"""A passage that shares no word with the topic is on it from this relevance on."""
 
 
 class LocalJudge:
@@ -86,13 +87,14 @@ def _weigh(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, fl
 
 
 def _weigh_overview(read: Read, readings: Sequence[Reading]) -> tuple[float, dict[str, float]]:
-    """By the documents on the topic; of a question that names none, all are."""
+    """By the documents on the topic; without one all are, and so are those whose words cannot be compared."""
     topic = read.question.terms if read.question.topic else ()
     on_topic = {
         candidate.title or candidate.id
         for at, candidate in enumerate(read.candidates)
         if not topic
         or readings[at].relevance >= BEARS
+        or detect(candidate.text) != read.question.language
         or any(presence(topic, read.passages[at].terms, read.headings[at].terms))
     }
     return BREADTH_SUFFICES[min(len(on_topic), len(BREADTH_SUFFICES) - 1)], {"documents": float(len(on_topic))}
