@@ -81,7 +81,8 @@ def file_name(name: str) -> str:
 
 def write_set(rows: list[dict[str, Any]], folder: Path) -> None:
     """One folder in the layout of `benchmarks.everyday`."""
-    queries, relevant = [], []
+    queries: list[dict[str, Any]] = []
+    relevant: list[str] = []
     for row in rows:
         if "file" in row:
             path = folder / "corpus" / file_name(row["file"])

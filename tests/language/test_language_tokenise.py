@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hybridrag.language import japanese, latin, units
 from hybridrag.language.japanese import MAX_SEGMENT
 from hybridrag.language.tokenise import (
-    QueryTerm,
     Token,
     analyser_fingerprint,
     index_terms,
@@ -19,6 +18,7 @@ from hybridrag.language.tokenise import (
     tokenise,
 )
 from hybridrag.language.units import MAX_TERM
+from hybridrag.types.terms import QueryTerm
 
 WORDS = [
     "getUserName", "state-of-the-art", "don't", "C++", ".NET", "1,000.5", "a@b.c", "http://x.y/z", "U.S.A.",
