@@ -103,7 +103,7 @@ def seeds(folders: Sequence[Path]) -> list[tuple[str, bytes]]:
 
 def fuzz(seeds: Sequence[tuple[str, bytes]], count: int, rng: random.Random, *, folder: Path) -> Outcome:
     """Read so many damaged files; every ending gets its share."""
-    outcome = Outcome()
+    outcome, before = Outcome(), _peak("self")
     by_ending: dict[str, list[tuple[str, bytes]]] = {}
     for name, data in seeds:
         by_ending.setdefault(Path(name).suffix.lower(), []).append((name, data))
@@ -120,7 +120,7 @@ def fuzz(seeds: Sequence[tuple[str, bytes]], count: int, rng: random.Random, *, 
             if seconds > SECONDS:
                 outcome.hung.append(f"{number} {name}: {seconds:.0f} s")
             if number % 50 == 0:
-                outcome.memory = max(outcome.memory, _memory(reader))
+                outcome.memory = max(outcome.memory, _memory(reader, before))
             if number % 1000 == 999:
                 print(f"{number + 1} of {count}", file=sys.stderr, flush=True)
     return outcome
@@ -152,20 +152,20 @@ def _files(name: str, data: bytes, folder: Path) -> Iterator[tuple[str, bytes]]:
         yield member.name, member.load()
 
 
-def _memory(reader: IsolatedReader) -> int:
-    """What the reading process held at most, and this one, whichever is more; 0 where the platform does not say."""
-    pids = ["self"]
+def _memory(reader: IsolatedReader, before: int) -> int:
+    """The peak of the reading process, or by how much that of this one grew, whichever is more."""
     worker = reader._worker  # noqa: SLF001 (its process is what is measured)
-    if worker is not None:
-        pids.append(str(worker._process.pid))  # noqa: SLF001 (same)
-    peaks = [0]
-    for pid in pids:
-        try:
-            status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-        except OSError:
-            continue
-        peaks += [1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")]
-    return max(peaks)
+    reading = 0 if worker is None else _peak(str(worker._process.pid))  # noqa: SLF001 (same)
+    return max(reading, _peak("self") - before)
+
+
+def _peak(process: str) -> int:
+    """The most memory that a process held, in bytes; 0 where the platform does not say."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
 
 
 def main(arguments: list[str] | None = None) -> int:

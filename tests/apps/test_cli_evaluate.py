@@ -286,7 +286,7 @@ class TestTune:
         assert len(json.loads(capsys.readouterr().out)["trials"]) == 7
         args = ["harbour", "--knob", "search.min_relevance", "--metric", "F1@10", "--recipe", "keyword", "--json"]
         assert main(["tune", *args]) == 0
-        assert len(json.loads(capsys.readouterr().out)["trials"]) == 5
+        assert len(json.loads(capsys.readouterr().out)["trials"]) == 6
 
     def test_a_grid_that_would_not_end_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["tune", "harbour", "--grid"]) == 2

@@ -40,6 +40,11 @@ def test_an_alias_that_is_not_worth_looking_for_is_nowhere(text: str, word: str)
     assert may_name(text, word) or find_links(text, LinkDictionary([word])) == []
 
 
+def test_an_alias_at_the_end_of_a_text_is_found_once_beside_a_longer_one() -> None:
+    # The longer one was cut at the end of the text, and what was left of it counted as the shorter one once more.
+    assert len(find_links("京X", LinkDictionary(["京x", "京x、1"]))) == 1
+
+
 @given(text=TEXTS, titles=st.lists(TITLES, max_size=6))
 def test_many_aliases_are_found_as_each_of_them_alone(text: str, titles: list[str]) -> None:
     aliases = sorted({alias for title in titles for alias, _ in title_aliases(title)})

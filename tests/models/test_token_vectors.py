@@ -272,6 +272,7 @@ def test_an_index_from_before_gets_room_for_token_vectors(store: EmbeddedStore) 
     put(store, make_file("a.txt"), ["alpha"])
     with store._database.write() as connection:
         connection.execute("DROP TABLE token_vectors; DROP TABLE staged_token_vectors")
+        connection.execute("ALTER TABLE files DROP COLUMN folder; ALTER TABLE chunks DROP COLUMN anchor")
         connection.pragma("user_version", 2)
     store.close()
     again = EmbeddedStore.open(store.path)

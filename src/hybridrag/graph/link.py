@@ -170,7 +170,8 @@ class LinkDictionary:
         for at in range(len(folded) - 1):
             for size in lengths_at(folded[at : at + _HEAD], ()):
                 key = folded[at : at + size]
-                if key in self._keys:
+                # Near the end of the text a longer alias is cut to a shorter one, which was found already.
+                if len(key) == size and key in self._keys:
                     yield key, at
 
     @property

@@ -156,6 +156,8 @@ def _add_short_forms(connection: apsw.Connection) -> None:
     connection.execute(DROP_COMMUNITY_TABLES)
     connection.execute(COMMUNITY_TABLES)
     connection.execute("UPDATE community_state SET pending = 1")
+    # From format 1 the graph's tables were made a moment ago, as they are now.
+    connection.execute("DROP TABLE IF EXISTS short_forms")
     connection.execute(SHORT_FORMS_TABLE)
     names = connection.execute("SELECT key, norm FROM names").fetchall()
     connection.executemany(
