@@ -27,6 +27,15 @@ def test_of_a_stretch_over_several_rows_one_is_quoted() -> None:
     assert quoted("a: 1 | b: 2\na: 3 | b: 44", "2\na: 3 | b") == "a: 3 | b: 44"
 
 
+def test_a_heading_above_a_command_announces_nothing() -> None:
+    # A chunk holds the words of its heading without its marks, and these were quoted as the announcing line.
+    text = "Two minutes\n\n```console\n$ hybridrag serve\n```\n"
+    at = text.index("hybridrag")
+    found = quote(text, (at, at + 15), silent=[(0, 12)])
+    assert found is not None
+    assert found.shown == "$ hybridrag serve"
+
+
 def test_a_command_comes_with_the_line_that_announces_it_and_keeps_its_lines() -> None:
     # The flattened command could not be copied, and mostly was missing.
     text = "Upgrade in two steps:\n\n```sh\napt update\napt full-upgrade\n```\n\nThen restart."

@@ -62,7 +62,7 @@ def quote(text: str, stretch: Span, *, silent: Sequence[Span] = (), goes_on: boo
         # One cell over and over is how a heading across the columns comes out.
         cells = _cells(text[slice(*line)])
         return Quoted(*line, _row(text, line)) if len(set(cells)) > 1 or len(cells) == 1 else None
-    whole = _announced(text, block) if block else _sentence(text, stretch, silent, goes_on=goes_on)
+    whole = _announced(text, block, silent) if block else _sentence(text, stretch, silent, goes_on=goes_on)
     if whole is None:
         return None
     payload = _payload(text, whole[1]) if not block else None
@@ -237,10 +237,10 @@ def _blocks_of_code(text: str) -> list[Span]:
     return [*found, (opened, at)] if opened >= 0 else found
 
 
-def _announced(text: str, block: Span) -> Span:
-    """A block of code with the last sentence before it, if that stands directly above."""
+def _announced(text: str, block: Span, silent: Sequence[Span]) -> Span:
+    """A block of code with the last sentence before it, if that stands directly above and is no heading."""
     before = [one for one in sentences(text[: block[0]]) if not text[one[1] : block[0]].strip()]
-    if not before or text[_line_start(text, before[-1][0]) : before[-1][1]].lstrip().startswith("#"):
+    if not before or any(start <= before[-1][0] < end for start, end in silent):
         return block
     return max(before[-1][0], block[0] - LONGEST // 2), block[1]
 
