@@ -46,7 +46,8 @@ class Outside:
         # A chain whose first part alone was found may be judged well, and its second part is what was asked for.
         further = self._followed(best, note, until)
         least = min(state_score(best), bounds.correct_from)
-        return further if further is not None and state_score(further) > least else tried
+        # Each page by itself may hold nothing of a chain: what follows it is kept unless it makes the whole worse.
+        return further if further is not None and state_score(further) >= least else tried
 
     def _pages(self, text: str, note: Note, until: float) -> list[WebPage]:
         """The pages that a search of the web finds; none where it fails."""
