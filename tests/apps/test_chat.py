@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -104,3 +106,9 @@ def test_a_conversation_without_a_question_is_one_sentence(client: Client) -> No
     with pytest.raises(openai.APIStatusError) as refused:
         client().chat.completions.create(model="hybridrag", messages=[{"role": "system", "content": "Be kind."}])
     assert refused.value.response.json()["detail"] == "The conversation holds no question."
+
+
+def test_the_server_runs_without_the_extra_for_agents() -> None:
+    # The chat route took a function from the tools of MCP, so that the server asked for that package too.
+    code = "import sys; sys.modules['mcp'] = None; import hybridrag.apps.http.app"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

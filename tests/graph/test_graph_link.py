@@ -6,11 +6,8 @@ from hypothesis import strategies as st
 
 from hybridrag.graph.link import (
     LinkDictionary,
-    alias_probe_terms,
-    alias_weight,
     among,
     find_links,
-    hop_weight,
     is_generic,
     may_name,
     outermost,
@@ -204,17 +201,9 @@ def test_a_dictionary_forgets_what_is_removed() -> None:
     assert find_links("God of War", dictionary) == []
 
 
-def test_weights_follow_quality_rarity_and_fan_out() -> None:
-    assert alias_weight(0.9, 3.0) == pytest.approx(0.45)
-    assert alias_weight(1.0, 8.0) == 1.0
-    assert alias_weight(1.0, -1.0) == 0.0
-    assert hop_weight(0.9, 4) == pytest.approx(0.45)
-    assert hop_weight(0.9, 0) == 0.9
-
-
 def test_probe_terms_are_words_and_pairs_of_characters() -> None:
     assert probe_terms("Dr.スランプ") == {"dr", "スラ", "ラン", "ンプ"}
-    assert alias_probe_terms("god of war") == ("god", "of", "war")
+    assert probe_terms("god of war") == {"god", "of", "war"}
 
 
 @given(TEXTS, st.lists(TITLES, max_size=5), st.lists(TITLES, max_size=5))
@@ -229,7 +218,7 @@ def test_each_alias_is_found_on_its_own(text: str, first: list[str], second: lis
 def test_a_text_that_names_an_alias_is_filed_under_its_probe_terms(text: str, title: str) -> None:
     for key, _ in title_aliases(title):
         if find_links(text, LinkDictionary([key]), cased=False):
-            assert set(alias_probe_terms(key)) <= probe_terms(text)
+            assert probe_terms(key) <= probe_terms(text)
 
 
 @given(TITLES, TEXTS, TEXTS)

@@ -6,7 +6,6 @@ added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -227,9 +226,3 @@ class Access:
         if workspace not in self.engine.status().workspaces:
             raise NotFound("workspace", workspace)
         return len(self.engine.remove(everything=True, workspace=workspace).outcomes)
-
-
-def narrowed(filters: SearchFilters, workspaces: Iterable[str]) -> SearchFilters:
-    """The filters, for these workspaces alone."""
-    chosen = tuple(dict.fromkeys(workspaces))
-    return filters.model_copy(update={"workspace_ids": chosen}) if chosen else filters

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from math import sqrt
 
 from hybridrag.graph.names import BREAK, KANA_KANJI, Kind, Piece, fold_key, fold_parts, is_japanese, pieces
 from hybridrag.graph.words import EVERYDAY_WORDS, GENERIC_JAPANESE, STRUCTURE_WORDS
@@ -311,7 +310,7 @@ def _parted(left: str, right: str, size: int) -> bool:
 
 
 def probe_terms(text: str) -> set[str]:
-    """What a text must be filed under for `alias_probe_terms` to find it: its words, and pairs of kana and kanji.
+    """What a text is filed under, so that those that name an alias are found: its words, pairs of kana and kanji.
 
     "Dr.スランプ" -> {"dr", "スラ", "ラン", "ンプ"}
     """
@@ -322,39 +321,4 @@ def probe_terms(text: str) -> set[str]:
     return terms
 
 
-def alias_probe_terms(alias_key: str) -> tuple[str, ...]:
-    """The terms that every text naming this alias is filed under; all of them must match.
-
-    "god of war" -> ("god", "of", "war"), "drスランプ" -> ("dr", "スラ", "ラン", "ンプ")
-
-    How to use it: keep `probe_terms(chunk.text)` of each chunk in an index of terms (an FTS5 table with
-    `detail=none` will do). When a title arrives, intersect the postings of these terms and run `find_links` over
-    those chunks with a dictionary of the new aliases alone: the result is what a full rescan would have found,
-    because no chunk that lacks one of the terms can name the alias. Morphemes would not do for Japanese: where an
-    analyser cuts a name depends on its neighbours.
-    """
-    return tuple(sorted(probe_terms(alias_key)))
-
-
 _RUN_PAIR = re.compile(rf"(?=([{KANA_KANJI}]{{2}}))")
-
-
-# ---------------------------------------------------------------- weights
-
-ENOUGH_IDF = 6.0  # a name whose words' idf sum to this is as good as unique: ln(400), one passage in 400
-
-
-def alias_weight(quality: float, idf: float) -> float:
-    """How much naming an alias says: its quality, less where its words are common.
-
-    quality 0.9, idf 3 -> 0.45; quality 1, idf 8 -> 1
-    """
-    return quality * min(1.0, max(0.0, idf) / ENOUGH_IDF)
-
-
-def hop_weight(weight: float, fan_out: int) -> float:
-    """What a link hands on when the alias leads to `fan_out` places: all stay reachable, none for free.
-
-    weight 0.9 to 4 places -> 0.45
-    """
-    return weight / sqrt(max(1, fan_out))

@@ -13,6 +13,7 @@ from pydantic import Field
 from hybridrag import FileInfo, InvalidInput, NotFound, SearchFilters, SearchQuery, SearchResultItem
 from hybridrag.apps.access import Access
 from hybridrag.apps.paging import pack_cursor, unpack_cursor
+from hybridrag.apps.places import place_of
 from hybridrag.types.base import Model
 from hybridrag.types.ids import ChunkId, FileId
 from hybridrag.types.queries import SearchOptions
@@ -321,13 +322,6 @@ class Tools:
 
     def _file_url(self, file: FileInfo) -> str:
         return f"{self._public_url}/v1/documents/{file.id}" if self._public_url else _address(file.name, file.id)
-
-
-def place_of(sources: SearchResultSources) -> str:
-    """`page 3, lines 10-24, Fees > Late payment`."""
-    page = f"page {sources.page}" if sources.page else ""
-    lines = f"lines {sources.line_start}-{sources.line_end}" if sources.line_start and not page else ""
-    return ", ".join(part for part in (page, lines, " > ".join(sources.headings)) if part)
 
 
 def _query(text: str, workspace: str | None) -> SearchQuery:

@@ -21,7 +21,7 @@ from hybridrag.apps.access import Access
 from hybridrag.apps.http.depend import PROBLEMS, Searching, State
 from hybridrag.apps.http.events import ALIVE, ALIVE_SECONDS, EventStream
 from hybridrag.apps.http.problems import problem_of
-from hybridrag.apps.mcp.tools import place_of
+from hybridrag.apps.places import place_of
 
 router = APIRouter(prefix="/v1", tags=["chat"], responses=PROBLEMS)
 
